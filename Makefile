@@ -63,10 +63,11 @@ site: ## build the docs site in build/site, with a virtual environment of its ow
 	$(SITE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/docs.txt
 	NO_MKDOCS_2_WARNING=1 $(SITE_VENV)/bin/mkdocs build --strict
 
+CONNECTORS = $(addprefix --extra ,spark kafka protobuf aws iceberg hive pubnub)
 UV_COMPILE = uv pip compile setup.cfg --python-version 3.11 --generate-hashes --no-header --no-annotate
 lock: ## write the lock files again (needs uv)
-	$(UV_COMPILE) --extra airflow --extra openlineage --extra demo --extra dev -o requirements/all.txt
-	$(UV_COMPILE) --extra airflow --extra openlineage -c requirements/all.txt -o requirements/airflow.txt
+	$(UV_COMPILE) --all-extras -o requirements/all.txt
+	$(UV_COMPILE) $(CONNECTORS) --extra airflow --extra openlineage -c requirements/all.txt -o requirements/airflow.txt
 	$(UV_COMPILE) -c requirements/all.txt -o requirements/core.txt
 	echo mkdocs-material | uv pip compile - --python-version 3.11 --generate-hashes --no-header --no-annotate -o requirements/docs.txt
 

@@ -13,8 +13,8 @@ Set the connection `reclock_warm` to a `reclock serve --http` (such as
 loaded: a tick takes seconds. Without it, or while that process is gone, each task does its work
 itself. A task may be cleared and retried at any time: every row is published once.
 
-Every published source, refreshed view and emitted sink is the asset
-`reclock://<database>/<schema>/<name>`.
+Every source, table, maintained view and sink is the asset `reclock://<database>/<schema>/<name>`.
+*plan* and *clusters* announce each change that no event has announced yet, whoever published it.
 
 The environment is the one at `RECLOCK_HOME`. `RECLOCK_TICK_SCHEDULE`, read when this file is
 parsed, is the cron expression: every minute if absent, only triggered if empty.

@@ -37,6 +37,7 @@ from reclock.errors import ReclockError
 from reclock.introspection.builtins import BUILTINS
 from reclock.plan.functions import AGGREGATES, SCALARS
 from reclock.plan.functions.registry import Function
+from reclock.sql.queries.sql_functions import SQL_FUNCTIONS
 
 DOCS = Path(__file__).parent
 
@@ -183,8 +184,31 @@ where PostgreSQL would cast them implicitly. `text[]` stands for an array of any
 
 ## Scalar functions and operators""",
         head,
-        [*scalars, "", "## Aggregates", "", head, *aggregates],
+        [
+            *scalars,
+            "",
+            "## Aggregates",
+            "",
+            head,
+            *aggregates,
+            "",
+            "## Functions defined in SQL",
+            "",
+            "A call of these is planned as the expression that defines it, over `argument1`, "
+            "`argument2`, …",
+            "",
+            "| function | arguments | definition |\n|---|---|---|",
+            *_functions_in_sql(),
+        ],
     )
+
+
+def _functions_in_sql() -> Iterator[str]:
+    for name, overloads in sorted(SQL_FUNCTIONS.items()):
+        for function in overloads:
+            arguments = ", ".join(map(str, function.types)) or "nothing"
+            body = " ".join(function.body.split()).replace("|", "\\|")
+            yield f"| `{name}` | {arguments.replace('numeric(38,9)', 'numeric')} | `{body}` |"
 
 
 def _function_row(function: Function) -> str:
@@ -205,12 +229,13 @@ _SIGNATURES = {
     "array": "any type, … → array of it",
     "array_agg": "any type → array of it",
     "elements": "text[] → rows of text",
-    "json_build_object": "text, any type, … → text",
     "jsonb_build_array": "any type, … → jsonb",
     "jsonb_build_object": "any type, any type, … → jsonb",
     "jsonb_extract_path": "jsonb, text, … → jsonb",
     "jsonb_extract_path_text": "jsonb, text, … → text",
     "to_jsonb": "any type → jsonb",
+    "num_nulls": "any type, … → integer",
+    "num_nonnulls": "any type, … → integer",
     "negate": "any number or interval → the same",
     "only row": "bigint, any type → its type",
     "mode": "any type with an order → its type",

@@ -146,6 +146,8 @@ FAILPOINTS: Mapping[str, str] = {
     "sinks.delta.after_commit": "the changes of one time, in the target",
     "sinks.files.before_manifest": "the files of one time, which no manifest names",
     "sinks.files.after_manifest": "the changes of one time and the progress, in the target",
+    "copy.files.before_manifest": "the files of a COPY, which no manifest names",
+    "copy.files.after_manifest": "the files of a COPY and their manifest; the client does not know",
     "sinks.iceberg.before_commit": "the files of one time, which no snapshot of the target names",
     "sinks.iceberg.after_commit": "the changes of one time and the progress, in the target",
     "sinks.kafka.before_commit": "the messages of one time, in an open Kafka transaction",

@@ -116,14 +116,14 @@ def test_defaults_of_variables_come_from_the_system_the_role_and_the_start(
     run(admin, "ALTER ROLE ada SET search_path = y")
     # a session that has begun keeps its defaults
     assert admin.variables.get("cluster") == "default"
-    ada = Session(environment, user="ada", startup={"statement_timeout": "7"})
+    ada = Session(environment, user="ada", startup={"statement_timeout": "7000"})
     assert [
         ada.variables.get(name) for name in ("cluster", "search_path", "statement_timeout")
-    ] == ["a", "y", "7ms"]
-    run(ada, "SET search_path = z; SET cluster = z; SET statement_timeout = 9; RESET ALL")
+    ] == ["a", "y", "7s"]
+    run(ada, "SET search_path = z; SET cluster = z; SET statement_timeout = 9000; RESET ALL")
     assert [
         ada.variables.get(name) for name in ("cluster", "search_path", "statement_timeout")
-    ] == ["a", "y", "7ms"]
+    ] == ["a", "y", "7s"]
     run(admin, "ALTER ROLE ada RESET ALL; ALTER SYSTEM RESET cluster")
     again = Session(environment, user="ada")
     assert [again.variables.get(name) for name in ("cluster", "search_path")] == ["default", "x"]

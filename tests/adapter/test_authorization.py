@@ -60,7 +60,11 @@ PUBLICATION = (
     "CREATE SOURCE pub FROM POSTGRES CONNECTION 'dbname=x' PUBLICATION 'p' SLOT 's' FOR "
     "TABLES (public.a (a int))"
 )
-AWAY = "CREATE SECRET word AS 'x'; CREATE CONNECTION away TO KAFKA (BROKER 'b')"
+AWAY = (
+    "CREATE SECRET word AS 'x'; CREATE CONNECTION away TO KAFKA (BROKER 'b'); "
+    "CREATE CONNECTION bucket TO AWS (ACCESS KEY ID 'k', SECRET ACCESS KEY SECRET word); "
+    "CREATE CONNECTION server TO AWS (REGION 'r')"
+)
 READ = (("USAGE", "default"), *INSIDE)
 MAKE = (("USAGE", "reclock"), ("CREATE", "public"))
 MANAGE = (("CREATEROLE", "system"),)
@@ -108,6 +112,12 @@ CASES = (
     Case("COPY t FROM STDIN", (*INSIDE, ("INSERT", "t"))),
     Case("COPY t TO STDOUT", (*READ, ("SELECT", "t"))),
     Case("COPY (SELECT * FROM flights) TO STDOUT", (*READ, ("SELECT", "flights"))),
+    Case(
+        "COPY flights TO 's3://b/f' WITH (FORMAT = 'parquet', AWS CONNECTION = bucket)",
+        (*READ, ("SELECT", "flights"), ("USAGE", "bucket")),
+    ),
+    Case("COPY t TO 's3://b/f' WITH (FORMAT = csv, AWS CONNECTION = server)", only_superusers=True),
+    Case("COPY t TO 'f' WITH (FORMAT = csv)", only_superusers=True),
     Case("SUBSCRIBE TO flights", (*READ, ("SELECT", "flights"))),
     Case("COPY (SUBSCRIBE t) TO STDOUT", (*READ, ("SELECT", "t"))),
     Case("CREATE TABLE n (a int)", MAKE),
@@ -328,6 +338,7 @@ OWNED = (
     "sized",
     "word",
     "away",
+    "bucket",
     "pub",
     "counter",
 )

@@ -18,7 +18,7 @@ from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import MAXIMUM
 from reclock.catalog.objects import Kind
 from reclock.catalog.source_indexes import INTROSPECTION_RELATIONS
-from reclock.clusters.session import configuration
+from reclock.clusters.spark_options import configuration
 from reclock.config import Settings
 from reclock.errors import (
     ClusterDropped,

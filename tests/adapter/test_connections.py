@@ -4,6 +4,7 @@ holds it."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -12,6 +13,7 @@ import sqlalchemy as sa
 from fixtures.server import SqlServer
 
 from reclock.adapter.session.session import Session
+from reclock.adapter.statements import extras
 from reclock.adapter.statements.sources.specs import source_specs
 from reclock.algebra.timestamps import Timestamp
 from reclock.connectors.clients import kafka_client, postgres_parameters
@@ -326,3 +328,27 @@ def references(environment: Environment) -> set[str]:
     return environment.stores.consensus.read(
         lambda connection: {row[0] for row in connection.exec_driver_sql(find)}
     )
+
+
+def test_what_needs_an_extra_that_is_not_installed_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extras, "find_spec", lambda package: None)
+    notices: list[str] = []
+    statements = (
+        "CREATE CONNECTION h TO HIVE METASTORE (URL 'thrift://h') WITH (VALIDATE = false)",
+        "CREATE CONNECTION p TO POSTGRES (HOST 'h', DATABASE 'd', USER 'u') WITH (VALIDATE = false)",
+        "CREATE SINK d FROM t INTO DELTA 'd' CATALOG CONNECTION h",
+        "CREATE SINK i FROM t INTO ICEBERG (NAMESPACE 'n', TABLE 't')",
+        "CREATE SINK f FROM t INTO FILES 'f' FORMAT CSV",
+        "CREATE SINK IF NOT EXISTS i FROM t INTO ICEBERG (NAMESPACE 'n', TABLE 't')",
+        "CREATE SOURCE s (a int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT JSON",
+        "CREATE SOURCE c FROM PUBNUB SUBSCRIBE KEY 'k' CHANNEL 'c'",
+    )
+    with Environment.initialise(tmp_path) as environment:
+        run(environment, "CREATE TABLE t (a int)")
+        for statement in statements:
+            run(environment, statement, notice=notices.append)
+    told = [notice for notice in notices if "extra" in notice]
+    assert [notice.split('"')[1] for notice in told] == ["hive", "hive", "iceberg", "pubnub"]
+    assert "pip install 'reclock[hive]'" in told[0]

@@ -3,12 +3,14 @@ consensus."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from fixtures.sent_statements import sent_statements
 
 from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import Timestamp
@@ -33,14 +35,9 @@ def test_a_query_looks_at_consensus_once_and_sees_what_others_did_before(
         ours, theirs = Session(here), Session(there)
         run(theirs, "CREATE TABLE t (n int); INSERT INTO t VALUES (1)")
         assert run(ours, "SELECT n FROM t") == [(1,)]
-        told: list[str] = []
-
-        def note(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
-            told.append(statement)
-
-        sa.event.listen(here.stores.consensus._database.looker, "before_cursor_execute", note)
-        assert run(ours, "SELECT n FROM t") == [(1,)]
-        assert len(told) == 1, told
+        with sent_statements(by_thread=threading.get_ident()) as sent:
+            assert run(ours, "SELECT n FROM t") == [(1,)]
+        assert len(sent) == 1, sent
         run(theirs, "INSERT INTO t VALUES (2)")
         assert run(ours, "SELECT n FROM t ORDER BY n") == [(1,), (2,)]
         run(theirs, "CREATE TABLE u (n int); INSERT INTO u VALUES (3)")

@@ -44,6 +44,10 @@ CREATE SEQUENCE wrong MINVALUE 5 MAXVALUE 4;
 CREATE SEQUENCE wrong START 0;
 CREATE SEQUENCE wrong CACHE 0;
 CREATE SEQUENCE wrong AS text;
+CREATE SEQUENCE bounded AS int MINVALUE -2147483648 MAXVALUE 100000;
+ALTER SEQUENCE bounded AS smallint;
+ALTER SEQUENCE bounded AS smallint MAXVALUE 9;
+ALTER SEQUENCE bounded AS bigint;
 CREATE TABLE t (id serial PRIMARY KEY, name text, n smallserial);
 INSERT INTO t (name) VALUES ('a'), ('b') RETURNING id, n;
 INSERT INTO t (name) SELECT 'c' || g FROM generate_series(1, 2) AS g RETURNING id + 1, upper(name);
@@ -100,7 +104,7 @@ CREATE TABLE made (id serial, v text);
 INSERT INTO made (v) VALUES ('a'), ('b') RETURNING id;
 COMMIT;
 INSERT INTO made (v) VALUES ('c') RETURNING id;
-DROP SEQUENCE backwards, short;
+DROP SEQUENCE backwards, short, bounded;
 DROP TABLE made;
 """
 

@@ -56,6 +56,18 @@ def test_it_says_what_is_missing(home: Path) -> None:
     assert done.output.splitlines()[-1].startswith('MISSING  upstream: bucket "b" does not exist')
 
 
+def test_it_names_the_extra_of_a_library_that_is_missing(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(*_: object) -> None:
+        raise ModuleNotFoundError("No module named 'confluent_kafka'", name="confluent_kafka")
+
+    monkeypatch.setattr(check, "open_connector", missing)
+    done = CliRunner().invoke(app, ["source", "check", "s", "--home", str(home)])
+    assert done.exit_code == 1
+    assert 'the extra "kafka" of Reclock is not installed' in done.output.splitlines()[-1]
+
+
 def test_an_upstream_that_says_nothing_is_waited_for_no_longer_than_asked(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

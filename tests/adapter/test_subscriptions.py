@@ -1,16 +1,14 @@
 """SUBSCRIBE: the rows at one time and then exactly what changes, at the times at which it
 changes."""
 
-import threading
 from collections import Counter
-from collections.abc import Iterator
 from itertools import groupby
-from typing import Any
 
 import pyarrow as pa
 import pytest
+from fixtures.subscriptions import execute, fetch_all
 
-from reclock.adapter.query import envelopes, subscription
+from reclock.adapter.query import subscription
 from reclock.adapter.query.queries import QueryExecution
 from reclock.adapter.session.session import Session
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
@@ -19,14 +17,7 @@ from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.compute.engines import duckdb
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.errors import (
-    DroppedMeanwhile,
-    EvaluationError,
     InvalidColumnReference,
-    InvalidOption,
-    NotReadable,
-    QueryCanceled,
-    StatementTimeout,
-    TransactionActive,
     UnknownColumn,
     UnsupportedSql,
 )
@@ -44,53 +35,23 @@ QUERIES = (
 )
 
 
-@pytest.fixture
-def ada(environment: Environment) -> Session:
-    session = Session(environment)
-    run(
-        session,
-        (
-            "CREATE TABLE a (id int, n int); CREATE TABLE b (id int, n int); INSERT INTO a "
-            "VALUES (1, 10), (2, 20), (2, 20)"
-        ),
-    )
-    return session
-
-
-@pytest.fixture
-def bob(ada: Session) -> Session:
-    return Session(ada.environment)
-
-
-def run(session: Session, text: str) -> list[tuple[object, ...]]:
-    """The rows of the last statement."""
-    return [list(result.rows()) for result in session.execute(text)][-1]
-
-
-def everything(session: Session, cursor: str) -> list[tuple[object, ...]]:
-    """What a subscription's cursor has, until nothing more comes."""
-    found: list[tuple[object, ...]] = []
-    while rows := run(session, f"FETCH ALL FROM {cursor} WITH (TIMEOUT = '500ms')"):
-        found += rows
-    return found
-
-
-def test_what_was_sent_sums_to_what_is_there_at_every_time(ada: Session, bob: Session) -> None:
-    run(ada, "BEGIN")
+def test_the_updates_sum_to_the_rows_at_every_time(subscriber: Session, writer: Session) -> None:
+    execute(subscriber, "BEGIN")
     for number, query in enumerate(QUERIES):
-        run(ada, f"DECLARE c{number} CURSOR FOR SUBSCRIBE TO ({query})")
-    run(
-        bob,
+        execute(subscriber, f"DECLARE c{number} CURSOR FOR SUBSCRIBE TO ({query})")
+    execute(
+        writer,
         (
             "INSERT INTO b VALUES (7, 10), (8, 11); UPDATE a SET n = n + 1; UPDATE a SET n = "
             "n; DELETE FROM a WHERE n = 21"
         ),
     )
-    run(
-        bob, "BEGIN; INSERT INTO a VALUES (4, 11); INSERT INTO b VALUES (9, 11); COMMIT; TRUNCATE b"
+    execute(
+        writer,
+        "BEGIN; INSERT INTO a VALUES (4, 11); INSERT INTO b VALUES (9, 11); COMMIT; TRUNCATE b",
     )
     for number, query in enumerate(QUERIES):
-        updates = everything(ada, f"c{number}")
+        updates = fetch_all(subscriber, f"c{number}")
         times = sorted({row[0] for row in updates})
         assert [row[0] for row in updates] == sorted(row[0] for row in updates)
         assert len(times) > 1
@@ -100,22 +61,24 @@ def test_what_was_sent_sums_to_what_is_there_at_every_time(ada: Session, bob: Se
                 if time <= at:
                     summed[tuple(row)] += diff
             assert {row: count for row, count in summed.items() if count} == Counter(
-                run(bob, f"{query} AS OF {at}")
+                execute(writer, f"{query} AS OF {at}")
             )
-    run(ada, "COMMIT")
+    execute(subscriber, "COMMIT")
 
 
-def test_changes_of_a_table_are_read_from_its_log_and_nothing_is_computed(
-    ada: Session, bob: Session, environment: Environment, monkeypatch: pytest.MonkeyPatch
+def test_the_changes_of_a_table_are_read_from_its_log_without_computing(
+    subscriber: Session, writer: Session, environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run(bob, "CREATE VIEW same AS SELECT * FROM a")
-    run(ada, "BEGIN; DECLARE c CURSOR FOR SUBSCRIBE a; DECLARE v CURSOR FOR SUBSCRIBE same")
+    execute(writer, "CREATE VIEW same AS SELECT * FROM a")
+    execute(
+        subscriber, "BEGIN; DECLARE c CURSOR FOR SUBSCRIBE a; DECLARE v CURSOR FOR SUBSCRIBE same"
+    )
     for cursor in ("c", "v"):
-        assert sorted(row[1:] for row in everything(ada, cursor)) == [(1, 1, 10), (2, 2, 20)]
-    run(bob, "UPDATE a SET n = n + 1 WHERE id = 2")
+        assert sorted(row[1:] for row in fetch_all(subscriber, cursor)) == [(1, 1, 10), (2, 2, 20)]
+    execute(writer, "UPDATE a SET n = n + 1 WHERE id = 2")
     environment.stores.tables.apply()
-    run(
-        bob,
+    execute(
+        writer,
         (
             "INSERT INTO a VALUES (1, 10), (NULL, NULL); UPDATE a SET n = n; DELETE FROM a "
             "WHERE id = 1"
@@ -123,7 +86,7 @@ def test_changes_of_a_table_are_read_from_its_log_and_nothing_is_computed(
     )
     monkeypatch.setattr(QueryExecution, "run", None)
     for cursor in ("c", "v"):
-        changed = everything(ada, cursor)
+        changed = fetch_all(subscriber, cursor)
         assert [
             sorted((row[1:] for row in rows), key=str)
             for _, rows in groupby(changed, key=lambda row: row[0])
@@ -147,60 +110,63 @@ def refresh(environment: Environment) -> None:
     )
 
 
-def test_changes_of_a_view_are_read_from_its_index_and_nothing_is_computed(
-    ada: Session, bob: Session, environment: Environment, monkeypatch: pytest.MonkeyPatch
+def test_the_changes_of_a_view_are_read_from_its_index_without_computing(
+    subscriber: Session, writer: Session, environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run(
-        bob,
+    execute(
+        writer,
         (
             "CREATE MATERIALIZED VIEW v AS SELECT n, count(*) AS c FROM a GROUP BY n; CREATE "
             "VIEW w AS SELECT c, n FROM v"
         ),
     )
-    run(bob, "SELECT * FROM v")  # now the index is there
+    execute(writer, "SELECT * FROM v")  # now the index is there
     environment.stores.tables.apply()
     refresh(environment)
-    run(ada, "BEGIN; DECLARE c CURSOR FOR SUBSCRIBE v; DECLARE w CURSOR FOR SUBSCRIBE w")
-    assert [row[1:] for row in everything(ada, "c")] == [(1, 10, 1), (1, 20, 2)]
-    assert [row[1:] for row in everything(ada, "w")] == [(1, 1, 10), (1, 2, 20)]
+    execute(subscriber, "BEGIN; DECLARE c CURSOR FOR SUBSCRIBE v; DECLARE w CURSOR FOR SUBSCRIBE w")
+    assert [row[1:] for row in fetch_all(subscriber, "c")] == [(1, 10, 1), (1, 20, 2)]
+    assert [row[1:] for row in fetch_all(subscriber, "w")] == [(1, 1, 10), (1, 2, 20)]
     computed = []
     monkeypatch.setattr(
         DuckDbEngine,
         "compare",
-        lambda engine, plan, *_: computed.append(plan) or engine.run(plan, *_),
+        lambda engine, plan, *_: computed.append(plan) or engine.execute(plan, *_),
     )
-    run(bob, "UPDATE a SET n = 20 WHERE id = 1")
+    execute(writer, "UPDATE a SET n = 20 WHERE id = 1")
     environment.stores.tables.apply()
-    assert everything(ada, "c") == []  # it is as new as the index
+    assert fetch_all(subscriber, "c") == []  # it is as new as the index
     refresh(environment)
-    assert [row[1:] for row in everything(ada, "c")] == [(-1, 10, 1), (-1, 20, 2), (1, 20, 3)]
+    assert [row[1:] for row in fetch_all(subscriber, "c")] == [(-1, 10, 1), (-1, 20, 2), (1, 20, 3)]
     assert computed == []
     monkeypatch.undo()
-    assert [row[1:] for row in everything(ada, "w")] == [(-1, 1, 10), (-1, 2, 20), (1, 3, 20)]
+    assert [row[1:] for row in fetch_all(subscriber, "w")] == [(-1, 1, 10), (-1, 2, 20), (1, 3, 20)]
     monkeypatch.setattr(subscription, "INDEX_PATIENCE_S", 0.0)
-    run(bob, "DELETE FROM a WHERE id = 1")
-    assert [row[1:] for row in everything(ada, "c")] == [(1, 20, 2), (-1, 20, 3)]
-    run(bob, "DROP INDEX v_primary_idx CASCADE; TRUNCATE a")
-    assert [row[1:] for row in everything(ada, "c")] == [(-1, 20, 2)]
+    execute(writer, "DELETE FROM a WHERE id = 1")
+    assert [row[1:] for row in fetch_all(subscriber, "c")] == [(1, 20, 2), (-1, 20, 3)]
+    execute(writer, "DROP INDEX v_primary_idx CASCADE; TRUNCATE a")
+    assert [row[1:] for row in fetch_all(subscriber, "c")] == [(-1, 20, 2)]
 
 
-def test_changes_of_a_query_are_made_of_those_of_what_it_reads(
-    ada: Session, bob: Session, monkeypatch: pytest.MonkeyPatch
+def test_the_changes_of_a_query_are_computed_from_those_of_its_inputs(
+    subscriber: Session, writer: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where every operator has a rule; the others are computed twice and compared."""
     rendered: list[bool] = []
-    for name, is_by_rule in (("delta.render", True), ("rendering.comparison", False)):
-        module, function = name.split(".")
+    for name, is_by_rule in (("steps.delta.render", True), ("rendering.comparison", False)):
+        *_, module, function = name.split(".")
         original = getattr(getattr(duckdb, module), function)
         spied = lambda *given, original=original, way=is_by_rule: (  # noqa: E731
             rendered.append(way) or original(*given)
         )
         monkeypatch.setattr(f"reclock.compute.{name}", spied)
-    run(ada, "BEGIN")
+    execute(subscriber, "BEGIN")
     for number, query in enumerate(QUERIES[1:]):
-        run(ada, f"DECLARE c{number} CURSOR FOR SUBSCRIBE TO ({query}) WITH (SNAPSHOT = false)")
-    run(bob, "BEGIN; UPDATE a SET n = n + 1; INSERT INTO b VALUES (7, 11); COMMIT")
-    assert [[row[1:] for row in everything(ada, f"c{number}")] for number in range(4)] == [
+        execute(
+            subscriber,
+            f"DECLARE c{number} CURSOR FOR SUBSCRIBE TO ({query}) WITH (SNAPSHOT = false)",
+        )
+    execute(writer, "BEGIN; UPDATE a SET n = n + 1; INSERT INTO b VALUES (7, 11); COMMIT")
+    assert [[row[1:] for row in fetch_all(subscriber, f"c{number}")] for number in range(4)] == [
         [(-1, 10, 1), (1, 11, 1), (-1, 20, 2), (1, 21, 2)],
         [(1, 1, 7)],
         [(-1, 20), (1, 21)],
@@ -209,16 +175,18 @@ def test_changes_of_a_query_are_made_of_those_of_what_it_reads(
     assert rendered == [True, True, True, False]
 
 
-def test_what_has_one_time_comes_in_the_order_of_its_rows(ada: Session, bob: Session) -> None:
-    run(bob, "CREATE TABLE t (x text, d double precision, i int)")
-    run(ada, "BEGIN; DECLARE c CURSOR FOR SUBSCRIBE t")
+def test_updates_of_one_time_are_sorted_by_their_rows(subscriber: Session, writer: Session) -> None:
+    execute(writer, "CREATE TABLE t (x text, d double precision, i int)")
+    execute(subscriber, "BEGIN; DECLARE c CURSOR FOR SUBSCRIBE t")
     some = (
         "('b', 1, 2), ('a', 2, 2), (NULL, 1, 1), ('a', NULL, 1), ('B', 0, 0), ('a', 'NaN', "
         "1), ('a', -0.0, 5), ('a', 0, 5)"
     )
-    run(bob, f"INSERT INTO t VALUES {some}; DELETE FROM t WHERE i = 1")
-    run(bob, "INSERT INTO t SELECT 'c', i, i FROM generate_series(1, 9) g (i) ORDER BY i DESC")
-    updates = everything(ada, "c")
+    execute(writer, f"INSERT INTO t VALUES {some}; DELETE FROM t WHERE i = 1")
+    execute(
+        writer, "INSERT INTO t SELECT 'c', i, i FROM generate_series(1, 9) g (i) ORDER BY i DESC"
+    )
+    updates = fetch_all(subscriber, "c")
     assert [row[1:] for row in updates[:7]] == [
         (1, "B", 0.0, 0),
         (2, "a", 0.0, 5),
@@ -236,62 +204,46 @@ def test_what_has_one_time_comes_in_the_order_of_its_rows(ada: Session, bob: Ses
     assert [row[1:] for row in updates[10:]] == [(1, "c", float(i), i) for i in range(1, 10)]
 
 
-def test_what_has_one_time_comes_in_the_order_that_is_asked_for(ada: Session, bob: Session) -> None:
-    run(
-        ada,
+def test_within_timestamp_order_by_sorts_the_updates_of_one_time(
+    subscriber: Session, writer: Session
+) -> None:
+    execute(
+        subscriber,
         (
             "BEGIN; DECLARE c CURSOR FOR SUBSCRIBE a WITH (SNAPSHOT = false) WITHIN "
             "TIMESTAMP ORDER BY mz_diff DESC, n DESC"
         ),
     )
-    run(bob, "UPDATE a SET n = n + 1; INSERT INTO a VALUES (9, NULL), (9, 90), (9, 80)")
-    assert [row[1:] for row in everything(ada, "c")] == [
+    execute(writer, "UPDATE a SET n = n + 1; INSERT INTO a VALUES (9, NULL), (9, 90), (9, 80)")
+    assert [row[1:] for row in fetch_all(subscriber, "c")] == [
         *((2, 2, 21), (1, 1, 11), (-1, 1, 10), (-2, 2, 20)),
         *((1, 9, None), (1, 9, 90), (1, 9, 80)),
     ]
-    run(ada, "ROLLBACK")
+    execute(subscriber, "ROLLBACK")
     with pytest.raises(UnknownColumn):
-        run(ada, "SUBSCRIBE a WITHIN TIMESTAMP ORDER BY x")
+        execute(subscriber, "SUBSCRIBE a WITHIN TIMESTAMP ORDER BY x")
     with pytest.raises(InvalidColumnReference):
-        run(ada, "SUBSCRIBE a WITHIN TIMESTAMP ORDER BY n + 1")
+        execute(subscriber, "SUBSCRIBE a WITHIN TIMESTAMP ORDER BY n + 1")
 
 
-def test_what_fails_in_a_query_is_said_as_elsewhere(ada: Session, bob: Session) -> None:
-    run(ada, "BEGIN; DECLARE c CURSOR FOR SUBSCRIBE (SELECT 100 / n FROM a)")
-    assert [row[1:] for row in everything(ada, "c")] == [(2, 5), (1, 10)]
-    run(bob, "INSERT INTO a VALUES (5, 0)")
-    with pytest.raises(EvaluationError, match="division by zero"):
-        everything(ada, "c")
-
-
-def test_one_that_is_canceled_while_it_computes_says_so(
-    ada: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    original = envelopes.cast_to
-
-    def canceling(*arguments: Any) -> Any:
-        ada.cancellation.cancel()
-        return original(*arguments)
-
-    monkeypatch.setattr(envelopes, "cast_to", canceling)
-    run(ada, "BEGIN")
-    with pytest.raises(QueryCanceled):
-        run(ada, "DECLARE c CURSOR FOR SUBSCRIBE a")
-
-
-def test_envelopes_say_what_became_of_each_key(ada: Session, bob: Session) -> None:
-    run(ada, "CREATE TABLE k (v text, id int, w int)")
-    run(ada, "INSERT INTO k VALUES ('one', 1, 1), ('two', 2, NULL), ('two', 3, 3), ('too', 3, 3)")
-    run(ada, "BEGIN; DECLARE u CURSOR FOR SUBSCRIBE k ENVELOPE UPSERT (KEY (id))")
-    run(ada, "DECLARE d CURSOR FOR SUBSCRIBE k WITH (PROGRESS) ENVELOPE DEBEZIUM (KEY (id))")
-    run(
-        bob,
+def test_envelopes_report_the_change_of_each_key(subscriber: Session, writer: Session) -> None:
+    execute(subscriber, "CREATE TABLE k (v text, id int, w int)")
+    execute(
+        subscriber,
+        "INSERT INTO k VALUES ('one', 1, 1), ('two', 2, NULL), ('two', 3, 3), ('too', 3, 3)",
+    )
+    execute(subscriber, "BEGIN; DECLARE u CURSOR FOR SUBSCRIBE k ENVELOPE UPSERT (KEY (id))")
+    execute(
+        subscriber, "DECLARE d CURSOR FOR SUBSCRIBE k WITH (PROGRESS) ENVELOPE DEBEZIUM (KEY (id))"
+    )
+    execute(
+        writer,
         (
             "BEGIN; UPDATE k SET v = NULL WHERE id = 1; DELETE FROM k WHERE id >= 2; INSERT "
             "INTO k VALUES ('four', 4, 4); COMMIT"
         ),
     )
-    upserts = everything(ada, "u")
+    upserts = fetch_all(subscriber, "u")
     assert [row[1:] for row in upserts] == [
         ("upsert", 1, "one", 1),
         ("upsert", 2, "two", None),
@@ -302,7 +254,7 @@ def test_envelopes_say_what_became_of_each_key(ada: Session, bob: Session) -> No
         ("upsert", 4, "four", 4),
     ]
     assert len({row[0] for row in upserts}) == 2
-    changes = everything(ada, "d")
+    changes = fetch_all(subscriber, "d")
     assert {row[2:] for row in changes if row[1]} == {(None,) * 6}
     assert [row[2:] for row in changes if not row[1]] == [
         ("insert", 1, None, None, "one", 1),
@@ -313,7 +265,7 @@ def test_envelopes_say_what_became_of_each_key(ada: Session, bob: Session) -> No
         ("key_violation", 3, None, None, None, None),
         ("insert", 4, None, None, "four", 4),
     ]
-    [described] = ada.execute("FETCH 0 FROM d")
+    [described] = subscriber.execute("FETCH 0 FROM d")
     assert described.desc is not None
     assert described.desc.names[2:] == (
         "mz_state",
@@ -323,35 +275,17 @@ def test_envelopes_say_what_became_of_each_key(ada: Session, bob: Session) -> No
         "after_v",
         "after_w",
     )
-    run(ada, "ROLLBACK")
+    execute(subscriber, "ROLLBACK")
     with pytest.raises(UnknownColumn):
-        run(ada, "SUBSCRIBE k ENVELOPE UPSERT (KEY (x))")
+        execute(subscriber, "SUBSCRIBE k ENVELOPE UPSERT (KEY (x))")
 
 
-def test_a_snapshot_is_sent_no_faster_than_it_is_taken(
-    ada: Session, monkeypatch: pytest.MonkeyPatch
+def test_progress_reports_the_time_below_which_everything_was_sent(
+    subscriber: Session, writer: Session
 ) -> None:
-    run(ada, "CREATE TABLE big (i int); INSERT INTO big SELECT * FROM generate_series(1, 300000)")
-    sent: list[int] = []
-    original = envelopes.messages
-
-    def counted(*given: object) -> Iterator[pa.RecordBatch]:
-        for batch in original(*given):  # type: ignore[arg-type]
-            sent.append(batch.num_rows)
-            yield batch
-
-    monkeypatch.setattr(envelopes, "messages", counted)
-    run(ada, "BEGIN; DECLARE c CURSOR FOR SUBSCRIBE big")
-    assert [row[1:] for row in run(ada, "FETCH 3 FROM c")] == [(1, 1), (1, 2), (1, 3)]
-    assert len(sent) == 1
-    assert len(run(ada, "FETCH 299997 FROM c")) == 299997
-    assert len(sent) > 1
-
-
-def test_progress_says_up_to_where_everything_was_sent(ada: Session, bob: Session) -> None:
-    run(ada, "BEGIN; DECLARE c CURSOR FOR SUBSCRIBE a WITH (PROGRESS, SNAPSHOT = false)")
-    run(bob, "INSERT INTO a VALUES (3, 30)")
-    updates = everything(ada, "c")
+    execute(subscriber, "BEGIN; DECLARE c CURSOR FOR SUBSCRIBE a WITH (PROGRESS, SNAPSHOT = false)")
+    execute(writer, "INSERT INTO a VALUES (3, 30)")
+    updates = fetch_all(subscriber, "c")
     [(at, *_)] = [row for row in updates if not row[1]]
     told = [row[0] for row in updates if row[1]]
     assert [row for row in updates if not row[1]] == [(at, False, 1, 3, 30)]
@@ -364,98 +298,41 @@ def test_progress_says_up_to_where_everything_was_sent(ada: Session, bob: Sessio
     )
 
 
-def test_a_subscription_ends_where_it_is_told(ada: Session, bob: Session) -> None:
-    run(ada, "BEGIN; DECLARE c CURSOR FOR SUBSCRIBE a")
-    run(bob, "INSERT INTO a VALUES (3, 30); INSERT INTO a VALUES (4, 40)")
-    first, *_, third, fourth = everything(ada, "c")
-    run(ada, "COMMIT")
-    assert run(ada, f"TAIL a WITHOUT SNAPSHOT AS OF {first[0]} UP TO {fourth[0]}") == [third]
-    assert run(ada, "SUBSCRIBE (VALUES (1), (1), (2))") == [(0, 2, 1), (0, 1, 2)]
-    with pytest.raises(InvalidOption):
-        run(ada, "SUBSCRIBE a UP TO 5")
-
-
-def test_a_subscription_goes_on_past_the_statement_timeout_and_can_be_canceled(
-    ada: Session, bob: Session
-) -> None:
-    run(ada, "SET statement_timeout = 1")
-    [result] = ada.execute("SUBSCRIBE a")
-    rows = result.rows()
-    assert sorted(next(rows)[1:] for _ in range(2)) == [(1, 1, 10), (2, 2, 20)]
-    threading.Timer(0.5, ada.cancellation.cancel).start()
-    with pytest.raises(QueryCanceled):
-        next(rows)
-    run(ada, "SET statement_timeout = 500; BEGIN; DECLARE c CURSOR FOR SUBSCRIBE a")
-    assert len(run(ada, "FETCH 1 FROM c")) == 1
-    assert len(run(ada, "FETCH 5 FROM c")) == 1
-    with pytest.raises(StatementTimeout):  # that of FETCH
-        run(ada, "FETCH 5 FROM c")
-
-
-def test_a_subscription_holds_what_it_reads_until_it_ends(
-    ada: Session, environment: Environment
-) -> None:
-    run(ada, "BEGIN; DECLARE c CURSOR FOR SUBSCRIBE a")
-    environment.stores.shared_holds.release_idle(["tables"])
-    assert environment.stores.holds.earliest_read("tables") is not None
-    run(ada, "CLOSE c")
-    environment.stores.shared_holds.release_idle(["tables"])
-    assert environment.stores.holds.earliest_read("tables") is None
-
-
-def test_it_ends_when_what_it_reads_is_dropped(ada: Session, bob: Session) -> None:
-    run(ada, "CREATE VIEW v AS SELECT n FROM a; BEGIN; DECLARE c CURSOR FOR SUBSCRIBE v")
-    run(ada, "FETCH 5 FROM c")
-    run(bob, "DROP VIEW v")
-    with pytest.raises(DroppedMeanwhile):
-        everything(ada, "c")
-
-
-@pytest.mark.parametrize(
-    "before", ["INSERT INTO a VALUES (1, 1)", "CREATE VIEW w AS SELECT 1 AS x"]
-)
-def test_it_sees_nothing_of_a_block_and_so_is_not_begun_in_one_that_changes_something(
-    ada: Session, before: str
-) -> None:
-    with pytest.raises(TransactionActive):
-        run(ada, f"BEGIN; {before}; DECLARE c CURSOR FOR SUBSCRIBE a")
-
-
-def test_what_is_kept_of_replicas_is_followed_and_other_system_relations_have_no_times(
-    ada: Session, bob: Session, environment: Environment
+def test_reports_of_replicas_can_be_subscribed_to_and_other_system_relations_cannot(
+    subscriber: Session, writer: Session, environment: Environment
 ) -> None:
     def report(row: Row, diff: int) -> None:
         changes = {IntrospectionType.ERROR_COUNTS: {row: diff}}
         environment.stores.managed.commit(changes, tokens=set(), unchanged=set(), since=None)
 
     with pytest.raises(UnsupportedSql, match="yet"):
-        run(ada, f"SUBSCRIBE mz_internal.{IntrospectionType.ERROR_COUNTS.value}")
+        execute(subscriber, f"SUBSCRIBE mz_internal.{IntrospectionType.ERROR_COUNTS.value}")
     with pytest.raises(UnsupportedSql) as refused:
-        run(ada, "SUBSCRIBE mz_tables")
+        execute(subscriber, "SUBSCRIBE mz_tables")
     assert refused.value.hint is not None
     assert IntrospectionType.ERROR_COUNTS.value in refused.value.hint
     report((1, "u1", 2), 1)
-    run(
-        ada,
+    execute(
+        subscriber,
         f"BEGIN; DECLARE c CURSOR FOR SUBSCRIBE mz_internal.{IntrospectionType.ERROR_COUNTS.value}",
     )
     query = (
         f"SELECT a.id, count FROM a JOIN mz_internal.{IntrospectionType.ERROR_COUNTS.value} "
         "ON a.id = replica_id"
     )
-    run(ada, f"DECLARE joined CURSOR FOR SUBSCRIBE ({query})")
-    assert [row[1:] for row in everything(ada, "c")] == [(1, 1, "u1", 2)]
+    execute(subscriber, f"DECLARE joined CURSOR FOR SUBSCRIBE ({query})")
+    assert [row[1:] for row in fetch_all(subscriber, "c")] == [(1, 1, "u1", 2)]
     report((1, "u1", 2), -1)
     report((1, "u1", 3), 1)
     report((2, "u1", 1), 1)
-    run(bob, "INSERT INTO b VALUES (1, 1)")
-    assert [row[1:] for row in everything(ada, "c")] == [
+    execute(writer, "INSERT INTO b VALUES (1, 1)")
+    assert [row[1:] for row in fetch_all(subscriber, "c")] == [
         (-1, 1, "u1", 2),
         (1, 1, "u1", 3),
         (1, 2, "u1", 1),
     ]
     summed: Counter[tuple[object, ...]] = Counter()
-    for _, diff, *row in everything(ada, "joined"):
+    for _, diff, *row in fetch_all(subscriber, "joined"):
         summed[tuple(row)] += diff  # type: ignore[operator]
     assert {row: count for row, count in summed.items() if count} == {(1, 3): 1, (2, 1): 2}
 
@@ -481,11 +358,11 @@ def bind(
     environment.stores.oracle.apply_write(EPOCH_MS, time)
 
 
-def test_a_source_and_its_progress_are_followed_in_the_same_times(
-    ada: Session, environment: Environment
+def test_a_source_and_its_progress_change_at_the_same_times(
+    subscriber: Session, environment: Environment
 ) -> None:
-    run(
-        ada,
+    execute(
+        subscriber,
         (
             "CREATE SOURCE s (x int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT "
             "JSON; SELECT * FROM s"
@@ -493,14 +370,19 @@ def test_a_source_and_its_progress_are_followed_in_the_same_times(
     )
     source = environment.stores.planner_catalog().resolve(("s",), SessionNames())
     start = environment.stores.frontiers.get(source.id).upper + 10
-    run(
-        ada, "BEGIN; DECLARE rows CURSOR FOR SUBSCRIBE s; DECLARE places CURSOR FOR TAIL s_progress"
+    execute(
+        subscriber,
+        "BEGIN; DECLARE rows CURSOR FOR SUBSCRIBE s; DECLARE places CURSOR FOR TAIL s_progress",
     )
     bind(environment, source.id, start, "a", 10, [1, 2])
     bind(environment, source.id, start + 5, "a", 7, [2])
     bind(environment, source.id, start + 9, "b", 3, [])
-    assert sorted(everything(ada, "rows")) == [(start, 1, 1), (start, 1, 2), (start + 5, 1, 2)]
-    placed = everything(ada, "places")
+    assert sorted(fetch_all(subscriber, "rows")) == [
+        (start, 1, 1),
+        (start, 1, 2),
+        (start + 5, 1, 2),
+    ]
+    placed = fetch_all(subscriber, "places")
     assert Counter(placed) == Counter(
         [
             (start, 1, start, "a", 10),
@@ -510,8 +392,3 @@ def test_a_source_and_its_progress_are_followed_in_the_same_times(
         ]
     )
     assert [row[0] for row in placed] == sorted(row[0] for row in placed)
-
-
-def test_a_time_before_since_is_refused_with_the_name_of_the_relation(ada: Session) -> None:
-    with pytest.raises(NotReadable, match=r'"reclock.public.a" cannot be read at 1$'):
-        run(ada, "SUBSCRIBE a AS OF 1")

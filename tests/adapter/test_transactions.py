@@ -164,7 +164,7 @@ def test_a_single_statement_that_reads_and_writes_is_tried_again(
 
 
 def test_a_rollback_leaves_nothing(ada: Session, bob: Session) -> None:
-    run(ada, "BEGIN; TRUNCATE a, b; SET search_path = nowhere; SET LOCAL statement_timeout = 5")
+    run(ada, "BEGIN; TRUNCATE a, b; SET search_path = nowhere; SET LOCAL statement_timeout = 5000")
     assert run(ada, "ROLLBACK") == "ROLLBACK"
     assert total(bob) == 20
     assert run(ada, "SHOW search_path") == [("public",)]
@@ -243,8 +243,15 @@ REDEFINED = {
         "a view that it stands on"
     ): "DROP VIEW v, inner_v; CREATE VIEW inner_v AS SELECT id, -n AS n FROM b; "
     "CREATE VIEW v AS SELECT id, n FROM inner_v",
+    "a view that it stands on, replaced": "CREATE OR REPLACE VIEW inner_v AS SELECT id, -n AS n, "
+    "1 AS more FROM b",
     "a view of constants": "CREATE OR REPLACE VIEW c AS SELECT 2 AS x",
     "the view is gone": "DROP VIEW v",
+    "another has its name": (
+        "ALTER VIEW v RENAME TO w; CREATE VIEW v AS SELECT id, -n AS n FROM b"
+    ),
+    "a default": "ALTER TABLE a ALTER COLUMN n SET DEFAULT 5",
+    "another is found first": "CREATE VIEW first.v AS SELECT id, -n AS n FROM b",
 }
 
 
@@ -256,14 +263,30 @@ def test_a_view_that_a_transaction_used_is_as_it_was_at_its_commit(
         bob,
         (
             "CREATE VIEW inner_v AS SELECT id, n FROM b; CREATE VIEW v AS SELECT id, n FROM "
-            "inner_v; CREATE VIEW c AS SELECT 1 AS x"
+            "inner_v; CREATE VIEW c AS SELECT 1 AS x; CREATE SCHEMA first"
         ),
     )
+    run(ada, "SET search_path = first, public")
     run(ada, "BEGIN; INSERT INTO a SELECT x, x FROM c; INSERT INTO a SELECT id + 1, n FROM v")
     run(bob, changed)
     with pytest.raises(RelationChanged):
         run(ada, "COMMIT")
     assert run(bob, "SELECT count(*) FROM a") == [(1,)]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    ["CREATE OR REPLACE VIEW v AS SELECT id, -n AS n FROM b", REDEFINED["another has its name"]],
+)
+def test_a_block_that_reads_a_view_again_reads_the_same_view(
+    ada: Session, bob: Session, changed: str
+) -> None:
+    run(bob, "CREATE VIEW v AS SELECT id, n FROM b; CREATE VIEW unrelated AS SELECT 1 AS x")
+    run(ada, "BEGIN; SELECT * FROM v")
+    run(bob, changed)
+    assert run(ada, "SELECT * FROM unrelated") == [(1,)]
+    with pytest.raises(RelationChanged):
+        run(ada, "SELECT * FROM v")
 
 
 def test_a_view_that_only_changes_its_name_is_as_it_was(ada: Session, bob: Session) -> None:

@@ -68,3 +68,30 @@ def test_settings_are_those_of_the_package_and_no_secret_is_written_down(
     example = (DOCKER / ".env.example").read_text()
     wanted = set(re.findall(r"\$\{(\w+):\?\}", (DOCKER / "compose.yaml").read_text()))
     assert wanted == set(re.findall(r"^(\w+)=$", example, re.MULTILINE))
+
+
+def test_what_it_names_is_there(services: dict[str, dict[str, Any]]) -> None:
+    compose = (DOCKER / "compose.yaml").read_text()
+    volumes = yaml.safe_load(compose)["volumes"]
+    dockerfile = (DOCKER / "Dockerfile").read_text()
+    copied = re.findall(r"^COPY \S+ (.+) \S+$", dockerfile, re.MULTILINE)
+    in_image = [name for names in copied for name in names.split()]
+    sent = re.findall(r"^!(\S+)", (PROJECT / ".dockerignore").read_text(), re.MULTILINE)
+    assert set(in_image) <= set(sent)
+    assert all((PROJECT / name).exists() for name in in_image)
+    for file in re.findall(r"/opt/reclock/(\S+\.\w+)", compose):
+        assert (PROJECT / file).is_file(), file
+        assert any(file.startswith(name) for name in in_image), file
+    for name, service in services.items():
+        for volume in service.get("volumes", []):
+            source = volume.split(":")[0]
+            assert source in volumes or (DOCKER / source).is_file(), (name, volume)
+        build = service.get("build")
+        assert not build or (DOCKER / build["context"] / build["dockerfile"]).is_file()
+        needs = service.get("depends_on", {})
+        for needed in needs:
+            assert needed in services, name
+            how = needs[needed]["condition"] if isinstance(needs, dict) else "service_started"
+            assert how != "service_healthy" or "healthcheck" in services[needed], (name, needed)
+            is_done = how == "service_completed_successfully"
+            assert not is_done or services[needed].get("restart") != "unless-stopped"

@@ -21,6 +21,7 @@ from fixtures.waiting import eventually
 from reclock.adapter.session.session import Session
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.timestamps import MAXIMUM, MINIMUM
+from reclock.pipeline import tick
 from reclock.quality.suites import suite_path
 from reclock.runtime.environment import Environment
 
@@ -90,6 +91,7 @@ def states(run: dict[str, Any], task: str) -> dict[str, str]:
 
 
 def test_ticks_publish_every_source_and_refresh_the_indexes(home: Path, ticks: Ticks) -> None:
+    """And every change is an event once, whoever published it."""
     first, idle = ticks({}, {})
     assert first["state"] == idle["state"] == "success"
     # nothing is skipped: what has nothing to do is not there, or says so
@@ -120,6 +122,18 @@ def test_ticks_publish_every_source_and_refresh_the_indexes(home: Path, ticks: T
     )
     assert idle["assets"] == {}
 
+    append(home, "a", "x,5\n")
+    with Environment.open(home) as environment:
+        assert tick.run(environment, owner="by hand").succeeded
+    told, silent = ticks({}, {})
+    assert {uri.rpartition("/")[2]: extra["rows"] for uri, extra in told["assets"].items()} == {
+        "a": 1,
+        "both": 1,
+        "out": 1,
+    }
+    assert states(told, "source") == {"nothing new": "success"}
+    assert silent["assets"] == {}
+
 
 def test_parameters_choose_sources_and_time(home: Path, ticks: Ticks) -> None:
     (only,) = ticks({"sources": ["b"]})
@@ -141,7 +155,10 @@ def test_a_failed_source_fails_its_own_task_and_ends_every_run_red(
     append(home, "a", "z,not a number\n")
     append(home, "b", "z,3\n")
     with Environment.open(home) as environment:
-        list(Session(environment).execute("CREATE SINK broken FROM b INTO DELTA 'broken'"))
+        session = Session(environment)
+        list(session.execute("CREATE SINK broken FROM b INTO DELTA 'broken'"))
+        list(session.execute("CREATE TABLE t (n int); INSERT INTO t VALUES (1), (2)"))
+        list(session.execute("CREATE MATERIALIZED VIEW of_t AS SELECT n FROM t"))
     (home / "sinks").mkdir()
     (home / "sinks" / "broken").write_text("no folder")
     run, again = ticks({}, {})
@@ -152,7 +169,10 @@ def test_a_failed_source_fails_its_own_task_and_ends_every_run_red(
     # a sink over b fails
     assert states(run, "source") == {"reclock.public.a": "failed", "reclock.public.b": "success"}
     assert states(again, "source") == {"reclock.public.a": "failed"}
-    assert set(run["assets"]) == {"reclock://reclock/public/b"}
+    # the failed task has refreshed a view, and its events are lost: the next run announces the view
+    assert set(run["assets"]) == {"reclock://reclock/public/b", "reclock://reclock/public/t"}
+    assert again["assets"].keys() == {"reclock://reclock/public/of_t"}
+    assert again["assets"]["reclock://reclock/public/of_t"]["rows"] == 2
     assert rows(home, "SELECT count(*) FROM b") == [(3,)]
     statuses = (
         "SELECT name, status, error FROM mz_internal.mz_source_statuses WHERE name IN ('a', "

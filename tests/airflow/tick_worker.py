@@ -29,6 +29,7 @@ def main(confs: list[dict[str, Any]]) -> None:
                 select(AssetModel.uri, AssetEvent.extra)
                 .join(AssetEvent, AssetEvent.asset_id == AssetModel.id)
                 .where(AssetEvent.source_run_id == run.run_id)
+                .where(AssetModel.name != "reclock://announced")
             )
             runs.append(
                 {

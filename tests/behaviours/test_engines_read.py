@@ -60,7 +60,7 @@ from reclock.plan.relational import (
     TopK,
     Union,
 )
-from reclock.plan.scalars import Call, ColumnRef, Literal
+from reclock.plan.scalars import Call, ColumnRef, Literal, Scalar
 
 DESC = RelationDesc(
     (
@@ -222,6 +222,36 @@ def test_a_column_has_the_same_values_whatever_else_is_read(engine: Engine, lake
                 type(plan).__name__,
                 index,
             )
+
+
+def test_what_could_fail_is_evaluated_only_for_rows_that_are_there(
+    engine: Engine, lake: Lake
+) -> None:
+    """Not for deleted rows, nor for rows that a semi-join leaves out, whatever an optimizer moves."""
+    deleted = [change("a", 0.0, 5), change("a", 0.0, 6, -1), change("b", 2.0, 5)]
+    inputs = {U2: append(lake, U2, [*deleted, change("c", 4.0, 6)])}
+    inputs[VALUES] = append(lake, VALUES, [change("z", 0.0, 5), change("b", 2.0, 5)])
+    there, other = get(U2, DESC), get(VALUES, DESC)
+
+    def half(plan: Any, index: int = 1) -> Scalar:
+        return call("/", 1.0, ref(plan, index))
+
+    def with_half(plan: Any) -> Map:
+        return Map(plan, (half(plan),), desc_of(*plan.desc.types, DOUBLE))
+
+    semi = Join(other, there, JoinKind.SEMI, ((0, 0),), (), DESC)
+    both = desc_of(*DESC.types, *DESC.types)
+    plans: list[tuple[Any, int]] = [
+        (Filter(there, (call(">", half(there), 0.3),)), 1),
+        (Filter(with_half(there), (call(">", ref(with_half(there), 4), 0.3),)), 1),
+        (Filter(semi, (call(">", half(semi), 0.3),)), 1),
+        (Filter(with_half(semi), (call(">", ref(with_half(semi), 4), 0.3),)), 1),
+        (Join(there, there, JoinKind.INNER, ((0, 0),), (call(">", half(there), 0.3),), both), 1),
+        (Join(there, there, JoinKind.LEFT, ((0, 0),), (call(">", half(there, 1), 0.3),), both), 2),
+        (Join(there, there, JoinKind.ANTI, ((0, 0),), (call(">", half(there), 0.3),), DESC), 1),
+    ]
+    for plan, rows in plans:
+        assert len(answer(engine, plan, inputs)) == rows, plan
 
 
 def test_negative_zero_is_zero_for_every_operator(engine: Engine, lake: Lake) -> None:

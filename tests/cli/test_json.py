@@ -55,6 +55,27 @@ def test_commands_tell_programs_what_they_did(
     [failure] = lines("tick", exit_code=1)[0]["failed"]
     assert failure["name"] == "reclock.public.empty"
     assert failure["sqlstate"]
+    [overview] = lines("status", exit_code=1)
+    worst, *others = overview["objects"]
+    assert (worst["name"], worst["error"]) == (failure["name"], failure["message"])
+    assert {it["name"] for it in others} == {"reclock.public.t", "reclock.public.v"}
+
+
+def test_a_status_is_one_screen_with_problems_first(lines: Callable[..., list[Any]]) -> None:
+    lines("tick")
+    shown = CliRunner().invoke(app, ["status"])
+    assert shown.exit_code == 0, shown.output
+    assert "3 objects, no problems" in shown.output
+    assert "recomputed, 1 updates in" in shown.output or "maintained" in shown.output
+    view = "CREATE MATERIALIZED VIEW q AS SELECT 1 / (x - 1) AS y FROM t"
+    assert CliRunner().invoke(app, ["sql", "-c", view]).exit_code == 0
+    lines("tick", exit_code=1)
+    shown = CliRunner().invoke(app, ["status"])
+    assert shown.exit_code == 1
+    assert "4 objects, 1 problem" in shown.output
+    table, problem = shown.output.split("reclock.public.q: division by zero\n")
+    assert table.index("reclock.public.q") < table.index("reclock.public.t")
+    assert "for the row of t with x = 1" in problem
 
 
 def test_the_version_is_told_and_shells_complete_commands() -> None:

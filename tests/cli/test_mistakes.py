@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from reclock.cli import app
+from reclock.clusters import jars
 from reclock.clusters.session import start
 from reclock.config import Settings
 from reclock.errors import ConfigurationError
@@ -96,3 +97,12 @@ def test_a_file_of_sizes_that_cannot_be_read_is_named_at_the_start(
     assert f"{'cannot read' if content is None else 'invalid'} cluster replica sizes" in answer
     assert str(sizes) in answer.replace(" ", "") or sizes.name in answer
     assert "listening" not in answer
+
+
+def test_spark_without_its_extra_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jars, "find_spec", lambda package: None)
+    answer = refused("spark", "--home", str(tmp_path))
+    assert 'the extra "spark" of Reclock is not installed' in answer
+    assert "HINT: pip install 'reclock[spark]'" in answer

@@ -35,7 +35,9 @@ def client(request: pytest.FixtureRequest, sql_server: SqlServer) -> Iterator[re
         sql_server.home if request.param == "embedded" else url(sql_server)
     ) as client:
         yield client
-        client.sql("DROP TABLE IF EXISTS orders")
+    # in a session of its own: the client's may have limits that no statement keeps
+    with sql_server.connect() as connection:
+        connection.execute("DROP TABLE IF EXISTS orders")
 
 
 @pytest.fixture
@@ -50,6 +52,13 @@ def orders(client: reclock.Client) -> reclock.Client:
 def newest(client: reclock.Client) -> int:
     with client.subscribe("orders") as changes:
         return next(changes).time
+
+
+def test_a_client_that_nobody_closed_ends_quietly(sql_server: SqlServer) -> None:
+    program = "import reclock, sys; print(reclock.connect(sys.argv[1]).sql('SELECT 1').rows())"
+    command = [sys.executable, "-c", program, str(sql_server.home)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[(1,)]\n", "")
 
 
 def test_importing_the_package_imports_nothing_heavy() -> None:
@@ -220,7 +229,8 @@ def test_large_results_and_changes_come_in_batches(orders: reclock.Client) -> No
     before = newest(orders)
     orders.sql("INSERT INTO orders SELECT n, name FROM numbers WHERE n > $1", [2])
     # limits of this session, not of the batches'
-    orders.sql("SET statement_timeout = 1; SET max_result_size = 1")
+    orders.sql("SET max_result_size = 1")
+    orders.sql("SET statement_timeout = 1")
     read = pa.Table.from_batches(
         orders.batches("SELECT id, item FROM orders WHERE id < $1 ORDER BY id", [5], before)
     )

@@ -8,7 +8,8 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from reclock.clusters import class_archive, class_archive_writer, jars, session
+from reclock.clusters import class_archive, class_archive_writer, jars
+from reclock.clusters.spark_options import configuration
 from reclock.config import Settings
 
 
@@ -23,7 +24,7 @@ def archived() -> Path:
 
 @pytest.mark.spark
 def test_spark_starts_from_the_archive(archived: Path, tmp_path: Path) -> None:
-    options = session.configuration(Settings.load(tmp_path))
+    options = configuration(Settings.load(tmp_path))
     log = tmp_path / "classes.log"
     command = [
         str(Path(pyspark.__file__).parent / "bin" / "spark-submit"),

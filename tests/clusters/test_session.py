@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from reclock.clusters import connect, session
+from reclock.clusters.spark_options import configuration
 from reclock.config import Settings
 
 
@@ -41,7 +42,7 @@ def test_credentials_of_the_lake_are_told_to_the_session_and_stand_in_no_command
         "fs.s3a.bucket.lake-of.access.key": "key",
         "fs.s3a.bucket.lake-of.secret.key": "do-not-tell",
     }
-    seen = [*connect.command(settings, 1), *session.configuration(settings).values()]
+    seen = [*connect.command(settings, 1), *configuration(settings).values()]
     assert not any("do-not-tell" in word for word in seen)
     told.options.clear()
     monkeypatch.setenv("RECLOCK_LAKE", str(tmp_path / "lake"))

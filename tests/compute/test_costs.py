@@ -86,12 +86,14 @@ def test_refreshes_that_build_state_are_not_taken_for_what_later_ones_cost() -> 
     assert set(run(costs, WORK, {CHANGES: 0.1, RECOMPUTED: 0.3}, 100)) == {CHANGES}
 
 
-def test_the_first_refresh_of_a_process_builds_no_state_for_lookups_in_large_inputs() -> None:
+def test_the_first_refresh_of_a_process_that_may_end_builds_no_state_for_large_inputs() -> None:
     """It reads them twice without it, so recomputing is cheaper. A refresh that needs only changes
     does not recompute."""
     searching = RefreshWork(200_000_000, 20_000, searched_bytes=200_000_000)
     seconds = {CHANGES: 0.1, RECOMPUTED: 3.0}
     assert run(RefreshCosts(0), searching, seconds, 3) == [RECOMPUTED, CHANGES, CHANGES]
+    lasting = RefreshCosts(0, builds_state_at_once=True)
+    assert run(lasting, searching, seconds, 3) == [CHANGES] * 3
     linear = RefreshWork(200_000_000, 20_000)
     assert run(RefreshCosts(0), linear, seconds, 3) == [CHANGES] * 3
 
@@ -109,9 +111,15 @@ def test_state_that_does_not_last_counts() -> None:
 
 
 @pytest.mark.parametrize(("size", "expected"), [(999, {CHANGES}), (1000, {CHANGES, RECOMPUTED})])
-def test_small_inputs_are_never_recomputed(size: int, expected: set[MaintenanceMode]) -> None:
+def test_small_inputs_are_not_recomputed(size: int, expected: set[MaintenanceMode]) -> None:
     work = RefreshWork(size, 10)
-    assert set(run(RefreshCosts(1000), work, {CHANGES: 5, RECOMPUTED: 0.1}, 100)) == expected
+    assert set(run(RefreshCosts(1000), work, {CHANGES: 0.9, RECOMPUTED: 0.1}, 100)) == expected
+
+
+def test_a_query_that_is_costly_over_small_inputs_is_recomputed() -> None:
+    """Such as a join of eighteen tables with itself, whose rules are hundreds of joins."""
+    chosen = run(RefreshCosts(1000), RefreshWork(999, 10), {CHANGES: 4.0, RECOMPUTED: 0.5}, 20)
+    assert chosen[2:] == [RECOMPUTED] * 18
 
 
 def test_a_dropped_index_leaves_nothing() -> None:

@@ -7,8 +7,8 @@ from fixtures.plans import aggregate, call, desc_of, get
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import BIGINT, DOUBLE, INTERVAL, ScalarType
-from reclock.compute.delta import has_delta_rules
-from reclock.compute.distinct_arguments import over_distinct_arguments
+from reclock.compute.operators.distinct_arguments import over_distinct_arguments
+from reclock.compute.steps.delta import has_delta_rules
 from reclock.plan.relational import Distinct, Filter, Plan, Project, Reduce
 from reclock.plan.scalars import Aggregate, ColumnRef
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fixtures.maintained import World
 
-from reclock.compute import failing_rows
+from reclock.compute.reads import failing_rows
 from reclock.pipeline import cluster_steps
 
 ON_BOTH = pytest.mark.parametrize(

@@ -188,7 +188,7 @@ def test_casts_that_do_not_exist_are_type_mismatches() -> None:
         (BOOLEAN, BIGINT),
         (DATE, INTEGER),
         (INTERVAL, BIGINT),
-        (TEXT, BYTEA),
+        (TEXT, INTERVAL),
         (DOUBLE, TIMESTAMP),
     ):
         with pytest.raises(TypeMismatch, match="cannot cast type"):

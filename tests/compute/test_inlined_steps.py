@@ -9,10 +9,10 @@ import pytest
 from fixtures.planning import World
 
 from reclock.algebra.timestamps import Timestamp
-from reclock.compute import delta
 from reclock.compute.operators.rules import EngineRelation
 from reclock.compute.rendering import EngineStatement
-from reclock.compute.step_writer import RESULT, DeltaInputs
+from reclock.compute.steps import delta
+from reclock.compute.steps.writer import RESULT, DeltaInputs
 from reclock.plan.relational import Get, collections
 from reclock.sql.queries.views import expand
 

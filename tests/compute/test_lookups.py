@@ -29,10 +29,10 @@ from reclock.algebra.updates import Update
 from reclock.collections import arrangements as module
 from reclock.collections.arrangements import Arrangements
 from reclock.collections.lake import Lake
-from reclock.compute import lookups
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.compute.engines.engine import Answer, CollectionInput, Engine
-from reclock.compute.peeks import engine_of, peek
+from reclock.compute.reads import lookups
+from reclock.compute.reads.peeks import engine_of, peek
 from reclock.errors import EvaluationError
 from reclock.plan.relational import Filter, Finishing, Get, Ordering, Plan, Project
 from reclock.plan.scalars import Call, Cast, ColumnRef, Literal, Scalar

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -17,8 +18,10 @@ from reclock.algebra.error_intervals import with_answer, with_error
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.collections.files import write_file
 from reclock.collections.schema import arrow_schema
+from reclock.consensus.frontiers.rounds import RefreshRounds
 from reclock.errors import DependentObjects, ErrorAtTime, OutputFailed, ReclockError
 from reclock.pipeline import cluster_steps
+from reclock.runtime.environment import Environment
 
 
 @pytest.fixture
@@ -285,8 +288,28 @@ def test_a_recursion_that_goes_on_has_the_error_of_its_limit(world: World) -> No
     [failed] = cluster_steps.refresh(world.environment, "default", at, owner="test").failed
     assert failed.sqlstate == "54000"
     for failing in (query, "SELECT * FROM m"):
-        with pytest.raises(ReclockError, match="recursion limit 6"):
+        with pytest.raises(ReclockError, match="did not end within 6 iterations"):
             world.sql(failing)
+
+
+def test_what_another_process_has_refreshed_meanwhile_is_no_failure(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.sql(
+        "CREATE MATERIALIZED VIEW m AS SELECT sum(v) AS v FROM t; INSERT INTO t VALUES (1, 2)"
+    )
+    claim = RefreshRounds.claim
+
+    def claim_too_late(rounds: RefreshRounds, *arguments: Any, **options: Any) -> Any:
+        monkeypatch.setattr(RefreshRounds, "claim", claim)
+        with Environment.open(world.home, clock=lambda: Timestamp(world.now)) as other:
+            at = other.stores.oracle.read_ts(EPOCH_MS)
+            assert not cluster_steps.refresh(other, "default", at, owner="other").failed
+        return claim(rounds, *arguments, **options)
+
+    monkeypatch.setattr(RefreshRounds, "claim", claim_too_late)
+    world.refresh()
+    assert world.sql("SELECT * FROM m") == [(2,)]
 
 
 def test_a_view_over_progress_is_maintained_from_changes(world: World) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from fixtures.plans import aggregate, call, desc_of, get
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
-from reclock.algebra.relations import BIGINT, TEXT, Column, RelationDesc
+from reclock.algebra.relations import BIGINT, TEXT, UUID, Column, RelationDesc
 from reclock.compute.narrowing import narrowed
 from reclock.compute.rendering import list_nodes
 from reclock.plan.relational import (
@@ -90,9 +90,22 @@ def test_rows_that_are_only_counted_have_no_columns() -> None:
     assert list(_reads(plan).values()) == [[]]
 
 
-def test_equal_nodes_stay_apart_where_they_may_differ() -> None:
+def test_equal_nodes_become_one_unless_they_may_differ() -> None:
+    """Of a query that is read, only those that are more than a scan."""
     orders = Get(ORDERS, "orders", ORDER)
-    one, other = (Filter(orders, (call("=", ColumnRef(2, BIGINT), 1),)) for _ in range(2))
-    union = Union((one, other), ORDER)
-    assert len(set(map(id, narrowed(union).inputs))) == 1
-    assert len(set(map(id, narrowed(union, merges_equal=False).inputs))) == 2
+
+    def inputs_of(pair: list[Plan], *, is_read: bool) -> int:
+        plan = narrowed(Union(tuple(pair), pair[0].desc), is_read=is_read)
+        assert isinstance(plan, Union)
+        return len(set(map(id, plan.inputs)))
+
+    filters: list[Plan] = [Filter(orders, (call("=", ColumnRef(2, BIGINT), 1),)) for _ in range(2)]
+    groups: list[Plan] = [
+        Reduce(filter, (1,), (aggregate("count"),), desc_of(BIGINT, BIGINT)) for filter in filters
+    ]
+    drawn: list[Plan] = [
+        Map(group, (call("gen_random_uuid"),), desc_of(BIGINT, BIGINT, UUID)) for group in groups
+    ]
+    assert inputs_of(filters, is_read=False) == inputs_of(groups, is_read=False) == 1
+    assert (inputs_of(filters, is_read=True), inputs_of(groups, is_read=True)) == (2, 1)
+    assert inputs_of(drawn, is_read=True) == inputs_of(drawn, is_read=False) == 2

@@ -14,7 +14,7 @@ from reclock.collections.arrangements import Arrangements
 from reclock.collections.lake import Lake
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.compute.engines.engine import Answer, CollectionInput, Engine, Inputs, TableInput
-from reclock.compute.peeks import bytes_to_read, peek
+from reclock.compute.reads.peeks import bytes_to_read, peek
 from reclock.errors import UnsupportedSql
 from reclock.plan.relational import Finishing, Plan
 

@@ -165,9 +165,25 @@ def test_what_is_cancelled_before_its_first_job_begins_none(
         rows(answer)
 
 
+def test_what_is_cancelled_as_its_first_job_begins_ends(
+    engine: SparkEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = asked(engine, counted(crossed(get(), 7)))
+    check = SparkRows._check
+
+    def cancelled_after(self: SparkRows) -> None:
+        check(self)
+        answer.interrupt()
+
+    monkeypatch.setattr(SparkRows, "_check", cancelled_after)
+    with ThreadPoolExecutor(1) as threads, pytest.raises(QueryCanceled):
+        threads.submit(rows, answer).result(PATIENCE_S / 4)
+
+
 def test_a_partition_is_larger_than_the_memory_of_spark(tmp_path: Path) -> None:
     program = """
-        from reclock.clusters.session import spool, start
+        from reclock.clusters.session import start
+        from reclock.clusters.spark_options import spool
         from reclock.compute.engines.spark_rows import SparkRows
         from reclock.config import Settings
 

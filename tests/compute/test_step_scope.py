@@ -7,7 +7,7 @@ from fixtures.plans import aggregate, call, desc_of, get
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import BIGINT, TEXT
-from reclock.compute.step_scope import read_in_full
+from reclock.compute.steps.scope import read_in_full
 from reclock.plan.relational import Filter, Join, JoinKind, Plan, Reduce, Union
 from reclock.plan.scalars import Call, ColumnRef
 

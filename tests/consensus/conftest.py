@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-import sqlalchemy as sa
+from fixtures.sent_statements import sent_statements
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.consensus.database.store import Consensus
@@ -58,11 +58,5 @@ def holds(consensus: Consensus) -> ReadHolds:
 @pytest.fixture
 def statements() -> Iterator[list[str]]:
     """Every statement sent to any database from here on."""
-    sent: list[str] = []
-
-    def listen(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
-        sent.append(statement)
-
-    sa.event.listen(sa.Engine, "before_cursor_execute", listen)
-    yield sent
-    sa.event.remove(sa.Engine, "before_cursor_execute", listen)
+    with sent_statements() as sent:
+        yield sent

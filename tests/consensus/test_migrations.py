@@ -22,6 +22,8 @@ from reclock.consensus.database.store import Consensus, metadata
 from reclock.consensus.migrations import versions
 
 FROZEN = {
+    "v0006_registrations.py": "4cc136ffd40ccda9811a9f965cebb7712e721d259c16df9678d3308209e6a6d0",
+    "v0005_advisory_locks.py": "6b8503e5593c9a22c2a9e2a3cf8650168e22f85c9dca6b6c7c8bab8469220e5b",
     "v0004_probes_of_sources.py": "ebf70e46b9af3a14dbfbdc554fdeb16435c93e81f2e7501f1a31a84b8adb8829",
     "v0003_sequences.py": "e1186c06e7635c79abef59fb543da6645b5ee8da1d787ce1fd23ec214eaed795",
     "v0002_since_of_the_catalog.py": "b10f0512eb2246363d74866f0976eb93da2035f06d5a91f38cedaa12d43e9e40",
@@ -81,7 +83,10 @@ def test_tables_from_before_versions_keep_their_rows(consensus_url: str) -> None
     with sa.create_engine(consensus_url).begin() as connection:
         connection.execute(sa.insert(frontier), {"group_id": "u1", "since": 1, "upper": 2})
         connection.exec_driver_sql(f"DROP TABLE {TABLE}")
-        for later in ("reclock_restart", "catalog_since", "reclock_sequence"):
+        for later in (
+            *("reclock_restart", "catalog_since", "reclock_sequence"),
+            *("reclock_lock_holder", "reclock_advisory_lock", "reclock_registration"),
+        ):
             connection.exec_driver_sql(f"DROP TABLE {later}")
         connection.exec_driver_sql("ALTER TABLE reclock_frontier DROP COLUMN probed_at")
     consensus.close()

@@ -89,6 +89,16 @@ def test_a_read_sees_one_state_though_others_commit_meanwhile(counting: Consensu
     assert counting.read(value) == 1
 
 
+def test_a_repeated_read_sees_every_commit_before_it(counting: Consensus) -> None:
+    read = counting.repeated(sa.select(counter.c.value))
+    for number in range(1, 4):
+        assert counting.transact(increment) == number
+        assert [tuple(row) for row in read()] == [(number,)]
+    counting.transact(counter.drop)
+    with pytest.raises(sa.exc.DBAPIError, match="counter"):
+        read()
+
+
 def test_a_read_keeps_no_writes(counting: Consensus) -> None:
     with contextlib.suppress(sa.exc.InternalError):  # PostgreSQL refuses, SQLite forgets
         counting.read(increment)
@@ -179,6 +189,7 @@ def test_connections_the_server_closed_are_replaced(postgres_url: str) -> None:
         "current_database() AND pid <> pg_backend_pid()"
     )
     killer = sa.create_engine(postgres_url)
+    read = consensus.repeated(sa.select(counter.c.value))
     for step in range(2):
         with killer.connect() as connection:
             connection.exec_driver_sql(others)
@@ -186,6 +197,9 @@ def test_connections_the_server_closed_are_replaced(postgres_url: str) -> None:
         with killer.connect() as connection:
             connection.exec_driver_sql(others)
         assert consensus.read(value) == 2 * step + 1
+        with killer.connect() as connection:
+            connection.exec_driver_sql(others)
+        assert [tuple(row) for row in read()] == [(2 * step + 1,)]
         assert consensus.transact(increment) == 2 * step + 2
     killer.dispose()
     consensus.close()

@@ -11,7 +11,8 @@ from fixtures.sessions import sql
 
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.controllers.compute import ComputeController
-from reclock.errors import QueryCanceled, ReplicaBehind, UnknownCollection
+from reclock.controllers.controller import patiently
+from reclock.errors import QueryCanceled, ReplicaBehind, StatementTimeout, UnknownCollection
 from reclock.pipeline import tick
 from reclock.plan.relational import Finishing, Get
 from reclock.protocol.compute import CancelPeek, Peek
@@ -99,10 +100,12 @@ def test_a_peek_of_an_index_that_is_gone_is_refused(environment: Environment) ->
 
 def test_a_peek_before_its_time_in_the_catalog_is_not_answered(environment: Environment) -> None:
     sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
+    controller: Any = environment.control_plane.compute_controller(CLUSTER)
+    early = replace(peek_of(environment, "t"), catalog_ts=MAXIMUM)
     with pytest.raises(ReplicaBehind):
-        environment.control_plane.compute_controller(CLUSTER).peek(
-            replace(peek_of(environment, "t"), catalog_ts=MAXIMUM)
-        )
+        controller.replica.peek(early)
+    with pytest.raises(StatementTimeout):
+        controller.peek(early, patiently(0.05))
 
 
 def test_a_peek_is_cancelled_by_its_id_and_only_while_it_runs(environment: Environment) -> None:

@@ -83,6 +83,8 @@ def test_a_cluster_without_replicas_answers_at_once_that_it_has_none(tmp_path: P
         )
         with pytest.raises(NoReplicas, match='cluster "c" has no replicas'):
             list(session.execute("SELECT a FROM t"))
+        [explained] = session.execute("EXPLAIN SELECT a FROM t")
+        assert ('engine: none: cluster "c" has no replicas',) in list(explained.rows())
 
 
 def test_without_autostart_a_replica_is_whoever_says_so(

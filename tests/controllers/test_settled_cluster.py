@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
+from fixtures.sent_statements import sent_statements
 from fixtures.waiting import eventually
 
 from reclock.adapter.session.session import Session
@@ -66,12 +66,7 @@ def test_a_settled_leader_asks_consensus_nothing_between_two_renewals_of_its_lea
 ) -> None:
     """The clock of its loop stands still, so no renewal is due. It notices at once that a process
     ended, and starts another."""
-    statements: list[str] = []
-
-    def note(connection: Any, cursor: Any, statement: str, *more: Any) -> None:
-        statements.append(statement)
-
-    with Environment.initialise(tmp_path) as environment:
+    with Environment.initialise(tmp_path) as environment, sent_statements() as statements:
         processes = PresentAtOnce(environment)
         environment.control_plane.orchestrator = processes  # type: ignore[misc]
         list(Session(environment).execute("CREATE CLUSTER c SIZE '1'"))
@@ -85,7 +80,6 @@ def test_a_settled_leader_asks_consensus_nothing_between_two_renewals_of_its_lea
         monkeypatch.setattr(elected, "time", SimpleNamespace(monotonic=lambda: now))
         stopping = threading.Event()
         thread = threading.Thread(target=leader.loop, args=(stopping,))
-        sa.event.listen(sa.Engine, "before_cursor_execute", note)
         thread.start()
         try:
             eventually(lambda: processes.looks > 5)
@@ -96,7 +90,6 @@ def test_a_settled_leader_asks_consensus_nothing_between_two_renewals_of_its_lea
             processes.ending = (EndedProcess(replica.replica_id, replica.incarnation, "signal 9"),)
             eventually(lambda: registry.of_cluster(cluster_id)[0].incarnation > replica.incarnation)
         finally:
-            sa.event.remove(sa.Engine, "before_cursor_execute", note)
             stopping.set()
             leader.wake()
             thread.join()

@@ -108,6 +108,7 @@ def test_examples_answer_what_the_page_shows(
     monkeypatch,
 ) -> None:
     monkeypatch.setenv("RECLOCK_STATEMENT_TIMEOUT_MS", "30000")
+    monkeypatch.setenv("RECLOCK_EXPORTS", str(tmp_path / "exports"))
     now = [STARTED_AT]
     bucket = tmp_path / "buckets" / "landing"
     bucket.mkdir(parents=True)

@@ -66,9 +66,8 @@ def test_transcript(
                     return "\n".join(sorted(str(row) for row in rows.elements()))
                 case ["tick", at, *only]:
                     now[0] = int(at)
-                    return tick.run(
-                        environment, only=only or None, at=int(at), owner="flow"
-                    ).summary()
+                    report = tick.run(environment, only=only or None, at=int(at), owner="flow")
+                    return report.summary().replace(str(tmp_path), "HOME")
                 case ["explain", "tick", *only]:
                     return "\n".join(tick.explain(environment.stores, only or None))
                 case ["report"]:

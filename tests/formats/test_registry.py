@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from reclock.errors import UpstreamUnavailable
+from reclock.errors import ExtraNotInstalled, UpstreamUnavailable, known_failure
 from reclock.formats import schema_registry as registry
 
 ALLOWED = "reader:marmalade-abacus"
@@ -93,3 +94,11 @@ def test_what_a_schema_refers_to_comes_with_it_and_what_is_missing_is_named() ->
 
 def _reference(name: str) -> dict[str, Any]:
     return {"name": name, "subject": f"{name}-subject", "version": 1}
+
+
+def test_a_missing_library_is_not_an_unreachable_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("confluent_kafka", "confluent_kafka.schema_registry"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ModuleNotFoundError) as missing:
+        registry.subjects({"url": "http://127.0.0.1:1", "timeout": 1})
+    assert isinstance(known_failure(missing.value), ExtraNotInstalled)

@@ -40,7 +40,7 @@ def test_what_refers_to_gone_rows_is_found(
     new_postgres_url: Callable[[], str], tmp_path: Path
 ) -> None:
     bug = "keys_are_checked_before_the_commit_alone"
-    histories = (_history(new_postgres_url(), tmp_path / str(i), i, bug) for i in range(5))
+    histories = (_history(new_postgres_url(), tmp_path / str(i), i, bug) for i in range(8))
     assert any(orphans for _, orphans in histories)
 
 

@@ -29,7 +29,6 @@ ANSWERED = (
     effects.ReadOnce,
     effects.SealFiles,
     effects.CommitRows,
-    effects.PublishStep,
 )
 FINAL = (
     effects.End,

@@ -3,6 +3,7 @@ published."""
 
 import re
 import threading
+from functools import partial
 
 import pytest
 from fixtures.objects import BUCKET, EVENTS, World, no_spark
@@ -191,17 +192,20 @@ def test_an_object_overwritten_while_it_is_claimed_is_found_out(world, monkeypat
     assert world.visible() == [(1, "x", 10), (2, "y", 10)]
 
 
-def test_an_object_that_vanished_while_it_is_claimed_can_be_given_up(world, monkeypatch):
+@pytest.mark.parametrize("beside", [True, False], ids=["another stays", "nothing stays"])
+def test_an_object_that_vanished_while_it_is_claimed_holds_up_nothing(world, monkeypatch, beside):
     world.write("a.csv", "1,x\n2,y\n")
-    world.write("b.csv", "3,z\n")
-    reach_and(monkeypatch, "ingest.after_bound", world.path("a.csv").unlink)
-    with pytest.raises(UpstreamChanged, match="no longer has the bytes from 0 to 8"):
-        world.ingest(10)
+    if beside:
+        world.write("b.csv", "3,z\n")
+    vanish = partial(world.path("a.csv").unlink, missing_ok=True)
+    reach_and(monkeypatch, "ingest.after_bound", vanish)
+    world.tick(10)
+    assert world.visible() == [(3, "z", 10)] * beside
+    assert world.mapping() == [("b.csv", 10, 4)] * beside
     monkeypatch.undo()
-    decide(world, payload.skip, "a.csv", 0, 8)
+    world.write("a.csv", "1,x\n")
     world.tick(20)
-    assert world.visible() == [(3, "z", 10)]
-    assert world.mapping() == [("a.csv", 10, 8), ("b.csv", 10, 4)]
+    assert world.visible() == [(1, "x", 20), *[(3, "z", 10)] * beside]
 
 
 @pytest.mark.parametrize("change", ["shrink", "overwrite"])
@@ -244,8 +248,10 @@ def test_a_failed_audit_blocks_until_its_check_is_waived(world):
         decide(world, payload.waive, ["rows_bound"])
     decide(world, payload.waive, ["rows_expected"])
     world.write("a.csv", "2,y\n")
-    assert world.ingest(30).at == 30  # what was blocked is published, and a new step begins
+    assert world.ingest(30).at == 10  # what was blocked is published, and then a new step begins
+    world.publish(30)
     assert world.visible() == [(1, "x", 10)]
+    assert world.ingest(40).at == 40
 
 
 def test_a_failed_audit_is_made_again_after_retry(world):
@@ -361,7 +367,8 @@ def test_a_decision_that_comes_while_the_rows_are_being_committed_loses_to_the_c
     reach_and(monkeypatch, "ingest.before_commit", decided_and_staged_again)
     assert world.publish(10, owner="first").waiting == (EVENTS.name,)
     assert world.visible() == []
-    assert world.ingest(30, owner="second").state is IngestState.IDLE
+    assert world.ingest(30, owner="second").state is IngestState.STAGED
+    world.publish(30, owner="second")
     assert world.visible() == [(1, "x", 10), (2, "y", 10)]
     assert world.frontiers.get("u4").claim is None
 

@@ -2,14 +2,19 @@
 ingested at a newer one."""
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fixtures.publications import Killed, Lakehouse, killing_at
 
 from reclock.adapter.session.session import Session
-from reclock.algebra.timestamps import EPOCH_MS
+from reclock.algebra.timestamps import EPOCH_MS, Timestamp
+from reclock.cli.loop import TickOutput
 from reclock.errors import UpperMismatch, UpstreamUnavailable
+from reclock.ingest.report import IngestReport, IngestState
 from reclock.pipeline import source_steps, tick
+from reclock.pipeline.tick_reports import PublishReport, TickFailure, TickReport
 from reclock.runtime.environment import Environment
 
 SOURCE = "CREATE SOURCE s (x int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT JSON"
@@ -98,3 +103,48 @@ def test_a_source_that_is_dropped_during_a_tick_holds_up_no_other(
         assert tick.run(environment, owner="test").succeeded
         assert tick.run(environment, owner="test").sources == ("reclock.public.s",)
         assert list(tick.run(environment, only=["s"], owner="test").sources) == ["reclock.public.s"]
+
+
+@pytest.mark.parametrize("point", ["ingest.before_commit", "ingest.after_commit"])
+def test_a_step_that_a_killed_tick_left_is_reported_by_the_tick_that_publishes_it(
+    here: Lakehouse, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    here.sql(
+        "CREATE SOURCE tpch FROM LOAD GENERATOR TPCH (SCALE FACTOR 0.0001) FOR TABLES (region)"
+    )
+    with monkeypatch.context() as patched:
+        patched.setattr("reclock.failpoints.on_reach", killing_at(point))
+        with pytest.raises(Killed):
+            here.tick()
+    report = tick.run(here.environment, owner="tests")
+    assert report.published.rows == {"reclock.public.tpch": 5}
+    assert "new data in 1 of 1 sources, 5 rows" in report.summary()
+    counted = here.sql("SELECT steps, updates_committed FROM mz_source_statistics")
+    assert counted == [(1, 5)]
+
+
+def test_a_failure_is_told_with_its_detail_and_hint_until_it_is_known(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Also if ticks between do not wait for the source, and again after it has succeeded. Ticks
+    without news are silent, but for the first."""
+    at, failure = Timestamp(1), TickFailure("a", "0A000", "it failed", "why", "what to do")
+    published = PublishReport(at, Timestamp(2), {}, (failure,), ())
+    failed = TickReport(at, ("a",), (), (), published, (), (), (failure,))
+    silent = replace(failed, failed=())
+    succeeded = replace(silent, ingested=(IngestReport("a", at, IngestState.IDLE),))
+    line = "tick at 1: new data in 0 of 1 sources, 0 rows; 0 index updates"
+    told_whole = [line, "  a: it failed", "    detail: why", "    hint: what to do"]
+    output = TickOutput(is_json=False)
+    for report, told in (
+        (silent, [line]),
+        (silent, []),
+        (failed, told_whole),
+        (silent, []),
+        (failed, []),
+        (succeeded, [line]),
+        (succeeded, []),
+        (failed, told_whole),
+    ):
+        output.print(report)
+        assert capsys.readouterr().out.splitlines() == told

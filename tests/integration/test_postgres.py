@@ -12,6 +12,7 @@ import pytest
 from fixtures.postgres import PASSWORD
 from fixtures.publications import Lakehouse, Upstream
 
+from reclock.algebra.intervals import Interval
 from reclock.errors import ErrorAtTime, InvalidOption, OutputFailed, UpstreamUnavailable
 
 
@@ -87,8 +88,11 @@ VALUES = {
     "timestamptz": ("'2024-02-29 12:00:00+02'", datetime(2024, 2, 29, 10, tzinfo=UTC)),
     "uuid": ("'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
     "jsonb": ("'{\"a\": [1]}'", '{"a": [1]}'),
-    "integer[]": ("'{1,2}'", "{1,2}"),
-    "interval": ("'1 day 02:00'", "1 day 02:00:00"),
+    "integer[]": ("'{1,NULL,2}'", [1, None, 2]),
+    "varchar(9)[]": ("ARRAY['a \"b\"', '']", ['a "b"', ""]),
+    "numeric(5,2)[]": ("'{1.5}'", [Decimal("1.50")]),
+    "interval": ("'1 mon 1 day 02:00'", Interval(1, 1, 7_200_000_000)._asdict()),
+    "interval[]": ("'{1 day}'", '{"1 day"}'),
 }
 
 
@@ -98,24 +102,29 @@ def test_values_of_every_common_type_arrive_as_they_are(
     """Copied at the beginning, and as changes; NULL too, and a large value that an update did not
     send."""
     upstream.table(
-        "v (" + ", ".join(f"c{i} {type}" for i, type in enumerate(VALUES)) + ", large text)"
+        "v ("
+        + ", ".join(f"c{i} {type}" for i, type in enumerate(VALUES))
+        + ", large text, list int[])"
     )
     insert = f"INSERT INTO v VALUES ({', '.join(text for text, _ in VALUES.values())}, NULL)"
-    upstream.run("ALTER TABLE v ALTER COLUMN large SET STORAGE EXTERNAL", insert)
+    for column in ("large", "list"):
+        upstream.run(f"ALTER TABLE v ALTER COLUMN {column} SET STORAGE EXTERNAL")
+    upstream.run(insert)
     here.create(upstream)
     assert here.tick() == []
     own = tuple(value for _, value in VALUES.values())
-    assert here.sql("SELECT * FROM v") == [(*own, None)]
+    assert here.sql("SELECT * FROM v") == [(*own, None, None)]
     upstream.run(
         insert,
         "INSERT INTO v DEFAULT VALUES",
-        "UPDATE v SET large = repeat('x', 100000) WHERE c1 IS NULL",
+        "UPDATE v SET large = repeat('x', 100000), list = ARRAY(SELECT generate_series(1, 9999)) "
+        "WHERE c1 IS NULL",
     )
     upstream.run("UPDATE v SET c0 = 1 WHERE c1 IS NULL")
     assert here.tick() == []
-    changed = (1, *[None] * (len(VALUES) - 1), "x" * 100_000)
+    changed = (1, *[None] * (len(VALUES) - 1), "x" * 100_000, [*range(1, 10_000)])
     assert sorted(here.sql("SELECT * FROM v"), key=repr) == sorted(
-        [(*own, None), (*own, None), changed], key=repr
+        [(*own, None, None), (*own, None, None), changed], key=repr
     )
 
 

@@ -116,16 +116,16 @@ def test_the_primary_key_and_the_types_are_those_of_the_relation(
 ) -> None:
     columns = (
         "id bigint NOT NULL, t text, b bytea, f double precision, d date, w timestamp, z timestamptz, "
-        "j jsonb, u uuid, n numeric(20,5), l boolean, s smallint, r real"
+        "j jsonb, u uuid, n numeric(20,5), l boolean, s smallint, r real, a text[], y bytea[], i interval"
     )
     world.sql(f"CREATE TABLE wide ({columns})")
     rows = [
         """(1, 'ö''" ', '\\x00ff', 'NaN', '2020-02-29', '2020-02-29 12:00:00.000001',
             '2020-02-29 12:00+02', '{"a": [1, null, "x"]}', '6e8bc430-9c3a-11d9-9669-0800200c9a66',
-            12345.67890, true, -5, 1.5)""",
+            12345.67890, true, -5, 1.5, ARRAY['"', NULL, ''], ARRAY['\\x00'::bytea], '1 mon -2 days 03:00')""",
         """(2, '', '', '-Infinity', '0001-01-01', '9999-12-31 23:59:59.999999', '0001-01-01 01:00+00', '"text"', NULL,
-            -0.00001, false, 0, 'Infinity')""",
-        "(3" + ", NULL" * 12 + ")",
+            -0.00001, false, 0, 'Infinity', '{}', NULL, '0')""",
+        "(3" + ", NULL" * 15 + ")",
     ]
     change(world, f"INSERT INTO wide VALUES {', '.join(rows)}")
     world.sql(

@@ -29,11 +29,14 @@ def test_values_that_do_not_fit_fail_their_tables_alone(
     upstream.run(
         "CREATE TABLE changed (id int PRIMARY KEY, d date)",
         "INSERT INTO changed VALUES (1, '2024-02-29')",
+        "CREATE TABLE deep (id int PRIMARY KEY, a int[])",
+        "INSERT INTO deep VALUES (2, '{{1,2},{3,4}}')",
     )
     upstream.run("INSERT INTO good VALUES (1)")
     here.create(upstream)
     copied = f'table "public.copied", column "n": {numeric()} cannot hold NaN'
-    assert here.tick() == [copied]
+    deep = 'table "public.deep", column "a": integer[] cannot hold {{1,2},{3,4}}'
+    assert here.tick() == [copied, deep]
     assert here.sql("SELECT * FROM good") == [(1,)]
     assert here.tick() == []
     upstream.run(
@@ -46,7 +49,7 @@ def test_values_that_do_not_fit_fail_their_tables_alone(
     upstream.run("INSERT INTO good VALUES (3)")
     assert here.tick() == []
     assert here.sql("SELECT id FROM good ORDER BY id") == [(1,), (2,), (3,)]
-    for table, message in (("copied", copied), ("changed", changed)):
+    for table, message in (("copied", copied), ("changed", changed), ("deep", deep)):
         with pytest.raises(OutputFailed) as found:
             here.sql(f"SELECT * FROM {table}")
         assert found.value.message == message
@@ -54,7 +57,7 @@ def test_values_that_do_not_fit_fail_their_tables_alone(
     stalled = here.sql(
         "SELECT name, error FROM mz_source_statuses WHERE status = 'stalled' ORDER BY name"
     )
-    assert stalled == [("changed", changed), ("copied", copied)]
+    assert stalled == [("changed", changed), ("copied", copied), ("deep", deep)]
 
 
 def test_a_table_whose_values_do_not_fit_is_read_as_text_or_without_them(

@@ -68,6 +68,16 @@ def test_views_are_computed_once_until_the_catalog_changes(
     other.close()
 
 
+def test_a_query_joins_system_relations_with_a_table_that_was_just_created(
+    session: Session,
+) -> None:
+    run(session, "CREATE TABLE joined (a int)")
+    run(session, "INSERT INTO joined VALUES (7)")
+    row = "SELECT 'joined'::regclass::text, a, relkind FROM joined, pg_class"
+    assert run(session, f"{row} WHERE relname = 'joined'") == [("joined", 7, "r")]
+    run(session, "DROP TABLE joined")
+
+
 def test_a_block_reads_its_own_definitions_and_no_other_session_does(
     environment: Environment, session: Session
 ) -> None:

@@ -23,14 +23,17 @@ from reclock.plan.relational import (
     Join,
     JoinKind,
     Map,
+    MutualRecursion,
     Ordering,
     Plan,
     Project,
+    RecursiveUnion,
     Reduce,
     TopK,
     Union,
     Window,
     WindowFunction,
+    WorkTable,
 )
 from reclock.plan.scalars import Aggregate, ColumnRef, Literal
 
@@ -149,6 +152,19 @@ in_groups = [
         lambda plan: Project(plan, (0, 3), DESC)
     ),
 ]
+
+
+def _reached(one: Plan, other: Plan, most: int, is_block: bool) -> Plan:
+    """The rows of ``one``, and those of ``other`` that have the key or the number of such a row."""
+    work = WorkTable(1, "r", DESC, is_binding=is_block)
+    meets = call("or", call("=", KEY, ColumnRef(2, TEXT)), call("=", NUMBER, ColumnRef(3, BIGINT)))
+    step = Project(_joined(work, other, JoinKind.INNER, (), (meets,)), (2, 3), DESC)
+    if not is_block:
+        return RecursiveUnion(one, step, 1, "r", True, most, DESC)
+    value = Distinct(Union((one, step), DESC))
+    return MutualRecursion((value,), (1,), ("r",), 0, most, False, DESC)
+
+
 can_lose = {
     "except": st.builds(Except, some, some),
     "joins": st.one_of(halves, outer),
@@ -166,6 +182,7 @@ LAWS: dict[str, st.SearchStrategy[Plan]] = {
         st.builds(lambda one: FlatMap(one, (Literal((1, 2), array(BIGINT)),), NUMBERED), some),
     ),
     "union": unions,
+    "recursion": st.builds(_reached, side, side, st.sampled_from([3, 20]), st.booleans()),
     "inner join": joins,
     "outer join": outer,
     "semi and anti join": halves,
@@ -180,6 +197,14 @@ LAWS: dict[str, st.SearchStrategy[Plan]] = {
         )
         for name, residual in residuals.items()
     },
+    "inner joins whose residual fails": st.builds(
+        _joined,
+        some,
+        some,
+        st.just(JoinKind.INNER),
+        st.sampled_from([((0, 0),), ()]),
+        st.just((call(">", call("/", 2, call("+", NUMBER, ColumnRef(3, BIGINT))), 1),)),
+    ),
     "distinct": st.builds(Distinct, some),
     "except and intersect": sets,
     "aggregates": st.builds(_reduced, some, all_or_key, aggregates),
@@ -239,8 +264,10 @@ LATE = {
     "distinct": 9,
     "aggregates": 12,
     "first rows": 15,
+    "recursion": 3,
 }
-"""How many examples a law tries that finds its planted bugs only with more than ``EXAMPLES``."""
+"""How many examples a law tries that finds its planted bugs only with more than ``EXAMPLES``; fewer
+where each of them takes half a second."""
 
 EXAMPLES = 8
 

@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import BIGINT, BOOLEAN, TEXT, RelationDesc
 from reclock.algebra.updates import Update
-from reclock.compute import step_writer
 from reclock.compute.operators import groups, reduce
 from reclock.compute.operators.rules import EMPTY_ROW
-from reclock.compute.step_writer import StepWriter
+from reclock.compute.steps import writer
+from reclock.compute.steps.writer import StepWriter
 from reclock.errors import ReclockError
 from reclock.plan.properties import could_fail
 from reclock.plan.relational import (
@@ -248,9 +248,9 @@ def _believes_monotone(kind: type[Plan]) -> Callable[[pytest.MonkeyPatch], None]
     """An operator that takes rows away as rows come says that it does not."""
 
     def plant(monkeypatch: pytest.MonkeyPatch) -> None:
-        proven = step_writer.is_monotone
+        proven = writer.is_monotone
         monkeypatch.setattr(
-            step_writer, "is_monotone", lambda node: isinstance(node, kind) or proven(node)
+            writer, "is_monotone", lambda node: isinstance(node, kind) or proven(node)
         )
 
     return plant

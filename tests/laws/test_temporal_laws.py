@@ -21,14 +21,15 @@ from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import BIGINT, TEXT, numeric
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.schema import arrow_schema
-from reclock.compute import due_times, step_writer
+from reclock.compute import due_times
 from reclock.compute.due_times import due_after, with_due_times
 from reclock.compute.engines.engine import PreviousResult
 from reclock.compute.maintenance import maintainer, refresh_each
 from reclock.compute.operators.partial_aggregates import PartialAggregates
 from reclock.compute.operators.rules import InputVersion, NoRuleByTime
-from reclock.compute.step_scope import has_time_rules
-from reclock.compute.step_writer import StepWriter
+from reclock.compute.steps import writer
+from reclock.compute.steps.scope import has_time_rules
+from reclock.compute.steps.writer import StepWriter
 from reclock.plan import temporal
 from reclock.plan.relational import (
     Distinct,
@@ -291,10 +292,8 @@ def _with_entry(name: str, delays: tuple[int, ...]) -> Plant:
 
 
 def _monotone(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = step_writer.is_monotone
-    monkeypatch.setattr(
-        step_writer, "is_monotone", lambda node: isinstance(node, Filter) or right(node)
-    )
+    right = writer.is_monotone
+    monkeypatch.setattr(writer, "is_monotone", lambda node: isinstance(node, Filter) or right(node))
 
 
 def _all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from sql import test_jsonb
 from sql.test_same_answer_as_postgres import ANSWERS, COLUMNS, PRINTED, ROWS, queries
 
 from reclock.algebra.json_documents import normal_form
-from reclock.compute.delta import has_delta_rules
+from reclock.compute.steps.delta import has_delta_rules
 from reclock.plan.relational import Plan
 
 OWN = Path(__file__).parent / "views"

@@ -15,7 +15,7 @@ from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import TEXT, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.cli import app
-from reclock.compute import peeks
+from reclock.compute.reads import peeks
 from reclock.consensus.frontiers.claims import GroupFrontier
 from reclock.errors import NotReadable, ReadHoldLost, VersionGone
 from reclock.pipeline import maintenance

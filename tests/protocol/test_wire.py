@@ -31,6 +31,7 @@ from reclock.definitions.sinks import (
     PostgresTarget,
     SinkInput,
     SinkSpec,
+    TableRegistration,
 )
 from reclock.errors import InternalError, NotReadable, QueryCanceled, UnknownCollection
 from reclock.plan import relational as plans
@@ -80,8 +81,19 @@ def planned() -> list[plans.Plan]:
     selects = [world.select(block.split("\n----\n")[0]) for block in blocks]
     flat = plans.FlatMap(GET, (scalars.Literal((), array(TEXT)),), DESC)
     counted = plans.Window(flat, (0,), (Ordering(1),), plans.WindowFunction("lag", 1, 2, 0), DESC)
+    framed = [
+        plans.Window(
+            flat, (0,), (Ordering(1),), plans.WindowFunction("nth_value", 1, 2), DESC, frame
+        )
+        for frame in (
+            plans.Frame(Decimal("-1.50"), 0.5, excludes="TIES"),
+            plans.Frame(-Interval(1, 2, 3), Interval(0, 1, 0)),
+            plans.Frame(-1, 2, is_range=False),
+        )
+    ]
     made = [
         counted,
+        *framed,
         Union((Except(GET, GET), Intersect(GET, GET), Constant(((1, ("x", None)),), DESC)), DESC),
     ]
     return [*(expand(select.plan, world.catalog) for select in selects), *made]
@@ -181,9 +193,17 @@ def test_an_emission_carries_the_description_of_its_sink() -> None:
         for format in (Json(), avro)
         for key_format in (Json(), avro, Plain("TEXT"))
     ]
+    metastore = Connection("HIVE METASTORE", (("URL", "thrift://h"),))
+    registered = DeltaTarget("folder", TableRegistration(metastore, "n"))
     postgres = PostgresTarget(broker, "public", "t", ("a",))
     creator, index, previous = GlobalId("u7"), GlobalId("u8"), SinkInput(GET, (GlobalId("u6"),))
-    for target in (DeltaTarget("folder"), FilesTarget("folder", "CSV"), postgres, *kafka):
+    for target in (
+        DeltaTarget("folder"),
+        registered,
+        FilesTarget("folder", "CSV"),
+        postgres,
+        *kafka,
+    ):
         sink = SinkSpec(
             GlobalId("u9"), "k", GET, DESC, target, True, Timestamp(3), creator, (index,), previous
         )

@@ -7,13 +7,16 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from importlib.util import LazyLoader
 from pathlib import Path
+from threading import get_ident
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from reclock.algebra.timestamps import Timestamp
+from reclock.quality import audit as audits
 from reclock.quality.audit import SUITE_CHECK, audit
 from reclock.quality.slice import AuditSlice
 from reclock.quality.suites import ROWS_LIMIT, suite_path
@@ -242,6 +245,30 @@ def test_a_users_suite_sees_a_bounded_number_of_rows_and_says_so(tmp_path: Path)
 
 def test_a_suite_of_a_source_with_an_unusual_name_stays_in_its_folder(tmp_path: Path) -> None:
     assert suite_path(tmp_path, "reclock.public.../../etc/x").parent == tmp_path
+
+
+def test_the_library_is_loaded_without_what_audits_seldom_need() -> None:
+    own, other = audits._ImportingLess(get_ident()), audits._ImportingLess(0)
+    with pytest.raises(ModuleNotFoundError):
+        own.find_spec("pyspark.ml", None)
+    spec = own.find_spec("altair", None)
+    assert spec is not None
+    assert isinstance(spec.loader, LazyLoader)
+    assert own.find_spec("pandas", None) is None
+    assert other.find_spec("pyspark.ml", None) is other.find_spec("altair", None) is None
+
+
+def test_what_is_imported_later_is_there_for_the_expectation_that_needs_it(
+    staged: AuditSlice, tmp_path: Path
+) -> None:
+    halves = {"values": [1, 3], "weights": [0.5, 0.5]}
+    divergence = {
+        "type": "expect_column_kl_divergence_to_be_less_than",
+        "kwargs": {"column": "delay", "partition_object": halves, "threshold": 0.1},
+    }
+    write_suite(tmp_path / "expectations", staged.source, divergence)
+    (result,) = audit([staged], docs_root=tmp_path / "docs", suites=tmp_path / "expectations")
+    assert result.success, result.checks[-1]
 
 
 def test_importing_the_audit_does_not_import_great_expectations() -> None:

@@ -37,6 +37,11 @@ ENDLESS = (
     "SELECT count(*) FROM numbers a, numbers b, numbers c, numbers d, numbers e WHERE a.n + "
     "b.n + c.n + d.n + e.n = 7"
 )
+PLANNED_FOR_EVER = (
+    "WITH a0 AS (SELECT n FROM numbers)"
+    + "".join(f", a{i + 1} AS (SELECT x.n FROM a{i} x, a{i} y)" for i in range(40))
+    + " SELECT n FROM a40"
+)
 VALUES = (
     "SELECT true, 1::smallint, 2, 3::bigint, 1.5::real, 2.5::double precision, "
     "12.50::numeric(8, 2), 'text', '\\x00ff'::bytea, "
@@ -219,14 +224,18 @@ def test_statements_prepared_in_sql(sql_server: SqlServer) -> None:
             connection.execute("DECLARE c CURSOR FOR SELECT 1")
 
 
-def test_cancel_and_timeout_end_what_computes(sql_server: SqlServer) -> None:
+@pytest.mark.parametrize("is_prepared", [False, True])
+@pytest.mark.parametrize("query", [ENDLESS, PLANNED_FOR_EVER], ids=["computes", "plans"])
+def test_cancel_and_timeout_end_what_computes(
+    sql_server: SqlServer, query: str, is_prepared: bool
+) -> None:
     with sql_server.connect() as connection:
         threading.Timer(0.3, connection.cancel_safe).start()
         with pytest.raises(errors.QueryCanceled, match="user request"):
-            connection.execute(ENDLESS)
+            connection.execute(query, prepare=is_prepared)
         connection.execute("SET statement_timeout = 200")
         with pytest.raises(errors.QueryCanceled, match="statement timeout"):
-            connection.execute(ENDLESS)
+            connection.execute(query, prepare=is_prepared)
         assert connection.execute("SELECT 1").fetchone() == (1,)
 
 

@@ -25,7 +25,10 @@ from reclock.server import warm_steps
 from reclock.server.console import Console
 from reclock.server.monitoring import Monitor
 
-PLAN: dict[str, Any] = {"step": "plan", "arguments": {"sources": None, "at": None}}
+PLAN: dict[str, Any] = {
+    "step": "plan",
+    "arguments": {"sources": None, "at": None, "announced": {}},
+}
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +131,7 @@ def test_a_step_tells_what_it_does_and_what_came_of_it(
         "outcome"
     ] is None:
         lines += seen["lines"]
-    assert [item["source"] for item in seen["outcome"]["result"]] == ["reclock.public.a"]
+    assert [item["source"] for item in seen["outcome"]["result"]["work"]] == ["reclock.public.a"]
     assert "news in 1 of 1 sources" in (lines + seen["lines"])[0]
 
 
@@ -137,7 +140,7 @@ def test_clusters_without_work_say_so(environment: Environment) -> None:
     list(Session(environment).execute(create))
     for _ in range(2):
         told: list[str] = []
-        dag_steps.work_clusters(environment, owner="test", tell=told.append)
+        dag_steps.work_clusters(environment, owner="test", announced={}, tell=told.append)
     assert told == ["all indexes and sinks are up to date"]
 
 

@@ -49,7 +49,7 @@ def test_connections_that_ended_before_they_were_served_are_over_when_a_worker_b
 
 def test_the_parent_counts_what_a_worker_that_begins_again_has_lost() -> None:
     ours, theirs = channel()
-    workers, worker = Workers(None, "127.0.0.1", 0, 2), _Worker(mock.Mock(), ours, passed=5)
+    workers, worker = Workers("127.0.0.1", 0, 2, mock.Mock()), _Worker(0, ours, passed=5)
     for packet, expected in (
         (CLOSED, 4),
         (READY + struct.pack("!Q", 4), 1),  # one is on its way

@@ -23,7 +23,10 @@ SLOW = "SELECT sum(sqrt(a.n + b.n + c.n + d.n)) FROM numbers a, numbers b, numbe
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqlServer]:
     started = start_server(
-        tmp_path_factory.mktemp("workers"), workers=2, RECLOCK_MAX_CONNECTIONS="8"
+        tmp_path_factory.mktemp("workers"),
+        workers=2,
+        RECLOCK_MAX_CONNECTIONS="8",
+        RECLOCK_ADVISORY_LOCK_LEASE_MS="3000",
     )
     try:
         with started.connect() as connection:
@@ -246,14 +249,32 @@ def test_a_killed_worker_takes_only_its_own_sessions_and_is_replaced(server: Sql
 
 
 def workers_of(server: SqlServer) -> dict[int, psutil.Process]:
-    """By number."""
+    """By number: of those that are started again, each is the last."""
     children = psutil.Process(server.pid).children()
-    return {int(_option(child, "--worker").split(":")[0]): child for child in children}
+    return dict(enumerate(sorted(children, key=lambda child: (child.create_time(), child.pid))))
 
 
-def _option(process: psutil.Process, name: str) -> str:
-    command = process.cmdline()
-    return command[command.index(name) + 1]
+def test_a_lock_of_a_worker_that_stands_still_goes_to_another_and_ends_the_session(
+    server: SqlServer,
+) -> None:
+    eventually(lambda: both_serve(server), server.log)
+    own, other = one_of_each_worker(server)
+    attempt = "SELECT pg_try_advisory_lock(1)"
+    assert other.execute(attempt).fetchone() == (True,)
+    assert own.execute(attempt).fetchone() == (False,)
+    stopped = workers_of(server)[1]
+    stopped.suspend()
+    try:
+        own.execute("SELECT pg_advisory_lock(1)")
+    finally:
+        stopped.resume()
+    with pytest.raises(psycopg.errors.AdminShutdown, match="advisory locks may be lost"):
+        other.execute("INSERT INTO numbers VALUES (0)")
+    assert other.closed
+    workers_of(server)[0].kill()
+    eventually(lambda: both_serve(server), server.log)
+    with server.connect() as later:
+        later.execute("SELECT pg_advisory_lock(1)")
 
 
 def test_workers_that_a_newer_epoch_fences_join_it_on_the_same_port(server: SqlServer) -> None:

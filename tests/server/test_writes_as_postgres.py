@@ -104,6 +104,15 @@ UPDATE = """
     UPDATE pairs SET (a, a) = (1, 2);
     SELECT * FROM pairs ORDER BY a
 """
+TYPES = """
+    CREATE TABLE coded (n int, code varchar(5), item oid, word text);
+    INSERT INTO coded VALUES (1, 'a', 7, 'b') RETURNING *, code || 'x', code AS again;
+    INSERT INTO coded VALUES (1, 'abcdef', 7, 'b');
+    INSERT INTO coded SELECT 2, word, (n - 2)::oid FROM coded RETURNING code, item;
+    INSERT INTO coded (item) VALUES ((2::bigint ^ 32)::bigint::oid);
+    UPDATE coded SET code = 'c' FROM (VALUES (1, 'z')) AS v (k, z) WHERE n = k RETURNING coded.code, z, item;
+    DELETE FROM coded WHERE item = 7 RETURNING code, n
+"""
 
 
 @pytest.fixture
@@ -134,14 +143,17 @@ def answer(connection: psycopg.Connection, statement: str) -> tuple[Any, ...]:
             error.diag.message_primary if error.sqlstate in COMPARED else None,
             error.diag.message_detail,
         )
-    return cursor.statusmessage, cursor.fetchall() if cursor.description else None
+    if cursor.description is None:
+        return cursor.statusmessage, None
+    types = [column.type_code for column in cursor.description]
+    return cursor.statusmessage, cursor.fetchall(), types
 
 
 COMPARED = ("23502", "23505", "23514", "21000", "42P10")
 """SQLSTATEs whose messages are PostgreSQL's."""
 
 
-@pytest.mark.parametrize("script", [KEYS, OTHER_KEYS, ON_CONFLICT, UPDATE])
+@pytest.mark.parametrize("script", [KEYS, OTHER_KEYS, ON_CONFLICT, UPDATE, TYPES])
 def test_statements_answer_as_in_postgresql(
     ours: psycopg.Connection, theirs: psycopg.Connection, script: str
 ) -> None:

@@ -17,8 +17,8 @@ from fixtures.sunk import delta_history, delta_rows
 from reclock import failpoints
 from reclock.algebra.timestamps import Timestamp
 from reclock.clusters.engine_pool import EnginePool
-from reclock.compute import peeks
 from reclock.compute.engines.engine import Engine
+from reclock.compute.reads import peeks
 from reclock.errors import ClaimConflict, NotReadable, SinceHeld, TargetChanged, UnknownObject
 from reclock.pipeline import cluster_steps
 from reclock.pipeline.tick import sink_names

@@ -6,21 +6,26 @@ import datetime as dt
 import json
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from reclock.algebra.intervals import Interval
 from reclock.algebra.relations import (
     BIGINT,
     BOOLEAN,
     BYTEA,
     DATE,
     DOUBLE,
+    INTERVAL,
+    JSONB,
     TEXT,
     TIMESTAMP,
     TIMESTAMPTZ,
     Column,
     RelationDesc,
+    array,
     numeric,
 )
 from reclock.algebra.timestamps import Timestamp
@@ -50,6 +55,15 @@ DESC = RelationDesc(
         Column("moment", TIMESTAMPTZ),
     )
 )
+COMPOSITES = (
+    Column("texts", array(TEXT)),
+    Column("days", array(DATE)),
+    Column("floats", array(DOUBLE)),
+    Column("flags", array(BOOLEAN)),
+    Column("amounts", array(numeric(20, 4))),
+    Column("documents", array(JSONB)),
+    Column("every", INTERVAL),
+)
 AVRO = Avro(Connection("CONFLUENT SCHEMA REGISTRY", ()), "shop.Order")
 ROWS = [
     (
@@ -78,27 +92,45 @@ ROWS = [
 ]
 
 
-def changes(*diffs: int) -> pa.RecordBatchReader:
-    schema = arrow_schema(DESC, with_updates=False).append(
+MEMBERS = [
+    (
+        ["", None, 'a"\\\n,{}'],
+        [dt.date(2020, 2, 29)],
+        [0.1, float("-inf")],
+        [True, None, False],
+        [Decimal("-1.5000"), Decimal("1234567890123456.7891")],
+        ['{"a": [1]}', None],
+        Interval(13, -1, -5)._asdict(),
+    ),
+    ([], [], [], [], [], [], Interval()._asdict()),
+    (None,) * 7,
+]
+
+
+def changes(
+    *diffs: int, desc: RelationDesc = DESC, rows: list[tuple[Any, ...]] = ROWS
+) -> pa.RecordBatchReader:
+    schema = arrow_schema(desc, with_updates=False).append(
         pa.field("mz_diff", pa.int64(), nullable=False)
     )
-    columns = [*zip(*ROWS, strict=True), diffs]
+    columns = [*zip(*rows, strict=True), diffs]
     return pa.table(
         [pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema
     ).to_reader()
 
 
 def test_every_type_reads_back() -> None:
-    encoder = Encoder(DESC, ("id",), Envelope.UPSERT, JsonForm(), JsonForm())
-    messages = [
-        message for batch in encoder.messages(Timestamp(7), changes(1, 1, 1)) for message in batch
-    ]
+    desc = RelationDesc((*DESC.columns, *COMPOSITES))
+    rows = [(*row, *members) for row, members in zip(ROWS, MEMBERS, strict=True)]
+    encoder = Encoder(desc, ("id",), Envelope.UPSERT, JsonForm(), JsonForm())
+    arriving = changes(1, 1, 1, desc=desc, rows=rows)
+    messages = [message for batch in encoder.messages(Timestamp(7), arriving) for message in batch]
     encoder.close()
     assert sorted(json.loads(key)["id"] for key, _, _ in messages if key) == [-(2**63), 2, 3]
     lines = b"".join(value + b"\n" for _, value, _ in messages if value is not None)
-    found = decode(lines, JsonFormat(), DESC, key="k", offset=0)
+    found = decode(lines, JsonFormat(), desc, key="k", offset=0)
     assert (
-        sorted((tuple(row.values()) for row in found.to_pylist()), key=lambda row: row[0]) == ROWS
+        sorted((tuple(row.values()) for row in found.to_pylist()), key=lambda row: row[0]) == rows
     )
 
 

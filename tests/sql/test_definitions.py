@@ -217,7 +217,7 @@ def test_default_names_of_indexes(world: World) -> None:
         "delays_expr_flights_expr_idx",
         "delays_flights_carrier_idx2",
     ]
-    first, *_, expressions, _ = world.catalog.indexes(world.item("delays").id)
+    first, *_, expressions, _ = world.catalog.indexes_on(world.item("delays").id)
     assert [(part.position, part.sql, part.column.is_nullable) for part in first.key] == [
         (0, "carrier", False)
     ]
@@ -295,14 +295,52 @@ def test_or_replace_takes_the_old_view_and_its_indexes_along(world: World) -> No
     old = world.item("m").id
     statement = world.plan("CREATE OR REPLACE MATERIALIZED VIEW m AS SELECT 2 AS b")
     assert isinstance(statement, CreateView)
-    assert statement.replaces == (world.item("m_primary_idx").id, old)
+    assert statement.replacement.dropped == (world.item("m_primary_idx").id, old)
     assert statement.index is not None
     assert statement.index.name.item == "m_primary_idx"
-    world.execute("CREATE VIEW n AS SELECT a FROM m")
     with pytest.raises(DependentObjects):
-        world.plan("CREATE OR REPLACE VIEW m AS SELECT 2 AS b")
-    with pytest.raises(DependentObjects):
-        world.plan("CREATE OR REPLACE VIEW n AS SELECT a FROM n")
+        world.plan("CREATE OR REPLACE VIEW m AS SELECT a FROM m")
+
+
+def test_or_replace_keeps_what_depends_on_the_view(world: World) -> None:
+    world.execute("CREATE TABLE t (a int, b text)")
+    world.execute("CREATE VIEW v AS SELECT a FROM t")
+    world.execute("CREATE VIEW every AS SELECT * FROM v")
+    world.execute(
+        "CREATE MATERIALIZED VIEW m AS SELECT v.*, a + 1 AS b FROM v JOIN every USING (a)"
+    )
+    world.execute("CREATE OR REPLACE VIEW v AS SELECT a + 10 AS a, b, 1 AS c FROM t")
+    assert world.catalog.resolve(("every",), world.session).desc.names == ("a",)
+    assert world.catalog.resolve(("m",), world.session).desc.names == ("a", "b")
+    assert [str(index.name.item) for index in world.catalog.indexes()] == ["m_primary_idx"]
+    assert not world.catalog.quarantined()
+    world.execute("CREATE OR REPLACE VIEW v AS SELECT a, b, 2 AS c FROM t")  # no text grows
+    assert world.item("every").create_sql == (
+        "CREATE VIEW reclock.public.every AS SELECT * FROM (SELECT a FROM reclock.public.v) AS v"
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("SELECT 1 AS a", "cannot drop columns from view"),
+        ("SELECT 'x' AS b, 1 AS a", 'cannot change name of view column "a" to "b"'),
+        (
+            "SELECT 'x' AS a, 'y' AS b",
+            'cannot change data type of view column "a" from integer to text',
+        ),
+        ("SELECT a, b FROM over_v", 'cannot drop view "reclock.public.v"'),
+        ("SELECT 1 AS a, name AS b FROM mz_catalog.mz_sources", "an index on a view over"),
+    ],
+)
+def test_or_replace_takes_no_column_from_what_depends_on_the_view(
+    world: World, query: str, message: str
+) -> None:
+    world.execute("CREATE VIEW v AS SELECT 1 AS a, 'x' AS b")
+    world.execute("CREATE VIEW over_v AS SELECT * FROM v")
+    world.execute("CREATE INDEX ON over_v (a)")
+    with pytest.raises(ReclockError, match=message):
+        world.plan(f"CREATE OR REPLACE VIEW v AS {query}")
 
 
 def test_if_not_exists_skips_what_is_there(world: World) -> None:

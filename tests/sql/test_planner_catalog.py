@@ -51,6 +51,36 @@ def test_a_newer_catalog_keeps_the_entries_that_did_not_change(world: World) -> 
     assert "another" in after
 
 
+STATEMENTS = (
+    "CREATE TABLE t (a int PRIMARY KEY, b text)",
+    "CREATE VIEW v AS SELECT a FROM t",
+    "CREATE MATERIALIZED VIEW m AS SELECT count(*) AS c FROM v",
+    "CREATE VIEW w AS SELECT c FROM m",
+    "DROP VIEW w",
+    "CREATE INDEX i ON v (a)",
+    "ALTER TABLE t RENAME TO u",
+    "CREATE VIEW w AS SELECT v.a FROM v JOIN u ON v.a = u.a",
+    "DROP INDEX i",
+    "CREATE VIEW lab.w AS SELECT * FROM w",
+    "DROP TABLE u CASCADE",
+    f"CREATE SOURCE src (a int) {S3} FORMAT JSON EXPOSE PROGRESS AS src_progress",
+    "DROP SOURCE src",
+)
+
+
+def test_a_catalog_that_follows_another_is_the_one_built_from_nothing(world: World) -> None:
+    for statement in STATEMENTS:
+        world.execute(statement)
+        assert world.catalog.snapshot is not None
+        anew = build_catalog(world.catalog.snapshot, [SYSTEM_RELATION])
+        assert list(world.catalog.entries()) == list(anew.entries()), statement
+        assert list(world.catalog.indexes()) == list(anew.indexes())
+        for entry in anew.entries():
+            scope = entry.name.scope
+            assert dict(world.catalog.within(scope)) == dict(anew.within(scope))
+            assert list(world.catalog.indexes_on(entry.id)) == list(anew.indexes_on(entry.id))
+
+
 def test_entries_of_another_catalog_are_not_taken_for_ours() -> None:
     one, other = World(), World()
     one.execute(f"CREATE SOURCE s (a int) {S3} FORMAT JSON; CREATE VIEW v AS SELECT * FROM s")

@@ -29,10 +29,6 @@ REFUSED = {
     "CREATE VIEW v (a, b) AS SELECT 1": ("42601", "2 column names"),
     "CREATE VIEW v AS SELECT a FROM nothing": ("42P01", 'unknown relation "nothing"'),
     "CREATE VIEW v AS SELECT * FROM m_idx": ("42P01", 'unknown relation "m_idx"'),
-    "CREATE MATERIALIZED VIEW v AS SELECT round(distance, flight) AS d FROM flights": (
-        "0A000",
-        "not a constant",
-    ),
     "CREATE MATERIALIZED VIEW v IN CLUSTER bad AS SELECT 1 AS a": (
         "42704",
         'unknown cluster "bad"',
@@ -142,27 +138,31 @@ REFUSED = {
         "0A000",
         "interval[], which cannot be stored",
     ),
-    f"CREATE SOURCE s (a int[]) {S3} FORMAT JSON": (
+    f"CREATE SOURCE s (a interval[]) {S3} FORMAT JSON": (
         "0A000",
-        "integer[], which a source cannot have",
+        "interval[], which cannot be stored",
     ),
-    "SELECT nth_value(flight, 2) OVER (ORDER BY carrier) FROM flights": ("0A000", "nth_value"),
-    "SELECT ntile(0) OVER (ORDER BY carrier) FROM flights": ("42601", "greater than zero"),
+    "SELECT nth_value(flight, 0) OVER (ORDER BY carrier) FROM flights": ("22016", "nth_value"),
+    "SELECT ntile(0) OVER (ORDER BY carrier) FROM flights": ("22014", "greater than zero"),
     "SELECT sum(DISTINCT flight) OVER () FROM flights": ("0A000", "DISTINCT"),
-    "SELECT array_agg(flight) OVER (ORDER BY carrier) FROM flights": ("0A000", "array_agg"),
+    "SELECT array_agg(flight ORDER BY flight) OVER () FROM flights": ("0A000", "ORDER BY"),
     "SELECT percentile_cont(flight, 0.5) OVER () FROM flights": ("0A000", "percentile_cont"),
     "SELECT sum(flight) OVER w FROM flights": ("42704", 'window "w"'),
     "SELECT sum(flight) OVER (w ORDER BY flight) FROM flights WINDOW w AS (ORDER BY carrier)": (
         "42P20",
         "has that already",
     ),
-    "SELECT sum(flight) OVER (ORDER BY carrier GROUPS 1 PRECEDING) FROM flights": (
-        "0A000",
-        "GROUPS",
-    ),
-    "SELECT sum(flight) OVER (ORDER BY flight RANGE 1 PRECEDING) FROM flights": (
+    "SELECT sum(flight) OVER (ORDER BY carrier GROUPS flight PRECEDING) FROM flights": (
         "0A000",
         "frame offset",
+    ),
+    "SELECT sum(flight) OVER (ROWS 2 PRECEDING EXCLUDE TIES) FROM flights": (
+        "0A000",
+        "EXCLUDE TIES in a frame of ROWS",
+    ),
+    "SELECT sum(flight) OVER (ORDER BY carrier RANGE 1 PRECEDING) FROM flights": (
+        "0A000",
+        "column type text",
     ),
     "SELECT sum(rank() OVER ()) OVER () FROM flights": (
         "42601",
@@ -182,16 +182,9 @@ REFUSED = {
     "UNION ALL SELECT i + 1 FROM s)"
     " SELECT i FROM s)) SELECT * FROM r": ("0A000", "must not read that one"),
     "SELECT * FROM json_each(1, 2) AS g": ("42883", "does not exist"),
-    "SELECT * FROM flights FOR UPDATE": ("0A000", "not supported"),
+    "SELECT DISTINCT day FROM flights FOR UPDATE": ("0A000", "DISTINCT clause"),
     "SELECT * FROM flights TABLESAMPLE BERNOULLI (1)": ("0A000", "not supported"),
     "SELECT interval '1 month' INTERSECT SELECT interval '30 days'": ("0A000", "intervals"),
-    (
-        "SELECT f.day FROM flights f LEFT JOIN weather w ON f.day IN (SELECT day FROM "
-        "flights g WHERE g.origin = w.origin)"
-    ): (
-        "0A000",
-        "names both sides",
-    ),
     "SELECT percentile_cont(0.5) FROM flights": ("42809", "WITHIN GROUP is required"),
     "SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY flight DESC) FROM flights": (
         "0A000",

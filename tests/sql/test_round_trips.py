@@ -196,6 +196,8 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     "CREATE DEFAULT INDEX IN CLUSTER c ON v": CreateIndexStatement,
     "CREATE DEFAULT INDEX ON v": CreateIndexStatement,
     "CREATE SINK s FROM v INTO DELTA 'x' CONTINUING 'u7' REPLACING 'u9' FROM a.w": CreateSinkStatement,
+    "CREATE SINK s FROM v INTO DELTA 'x' CATALOG CONNECTION a.c": CreateSinkStatement,
+    "CREATE SINK s FROM v INTO DELTA 'x' CATALOG CONNECTION c (NAMESPACE = 'n', TABLE 't')": CreateSinkStatement,
     "CREATE SINK s FROM v INTO FILES 'x/y' FORMAT CSV WITH (SNAPSHOT = false)": CreateSinkStatement,
     "ALTER SINK IF EXISTS a.s SET FROM a.v": AlterSinkStatement,
     (
@@ -278,6 +280,9 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     "COPY t (a, b) FROM STDIN WITH (FORMAT csv, HEADER, DELIMITER ';', NULL 'NA')": CopyStatement,
     "COPY (SELECT 1) TO STDOUT CSV HEADER DELIMITER AS '|'": CopyStatement,
     "COPY t TO STDOUT": CopyStatement,
+    "COPY (SELECT a FROM t AS OF 5) TO STDOUT WITH (FORMAT = csv)": CopyStatement,
+    "COPY t (a) TO 'f' WITH (MAX FILE SIZE = '16MB', FORMAT parquet)": CopyStatement,
+    "COPY (SELECT 1 AS a) TO 's3://b/f' WITH (AWS CONNECTION = d.s.c, FORMAT = 'csv')": CopyStatement,
     "SHOW TABLES": ShowObjectsStatement,
     "SHOW CREATE TABLE s.t": ShowCreateStatement,
     "SHOW SOURCES": ShowObjectsStatement,

@@ -18,7 +18,7 @@ from reclock.cli.edge import errors_on_stderr
 from reclock.collections.collection import Collection
 from reclock.collections.files import write_file
 from reclock.collections.folder import Folder
-from reclock.errors import CollectionUnready, file_access_failure, plain_text
+from reclock.errors import CollectionUnready, known_failure, plain_text
 from reclock.pipeline import cluster_steps
 from reclock.runtime.environment import Environment
 
@@ -67,7 +67,7 @@ def test_a_file_that_cannot_be_written_fails_with_the_error_of_the_system(tmp_pa
     ],
 )
 def test_failures_of_disks_have_their_own_codes(failure: Exception, sqlstate: str | None) -> None:
-    error = file_access_failure(failure)
+    error = known_failure(failure)
     assert (error and error.sqlstate) == sqlstate
 
 

@@ -3,12 +3,15 @@
 import ast
 import re
 import sys
+from collections.abc import Iterator
 from configparser import ConfigParser
 from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
 from fixtures.syntax_trees import syntax_trees
+
+from reclock.errors import EXTRAS
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,7 +56,12 @@ def test_the_smaller_locks_are_parts_of_the_whole() -> None:
 
 USED_WITHOUT_IMPORT = {"grpcio-tools", "delta-spark"}
 """``protoc`` is run as a program; Delta's jars are pinned by the version of its Python package."""
-WITH_ANOTHER = {"py4j": "pyspark", "pydantic-core": "pydantic", "botocore": "boto3"}
+WITH_ANOTHER = {
+    "py4j": "pyspark",
+    "pydantic-core": "pydantic",
+    "botocore": "boto3",
+    "thrift": "pymetastore",
+}
 """Parts of a declared package that must be of the version which that package chooses."""
 
 
@@ -61,7 +69,11 @@ def test_what_is_imported_is_declared_and_nothing_else() -> None:
     setup = ConfigParser()
     setup.read(ROOT / "setup.cfg")
     required = setup["options"]["install_requires"].split()
-    optional = setup["options.extras_require"]["openlineage"].split()
+    optional = {
+        line
+        for extra in set(EXTRAS.values())
+        for line in setup["options.extras_require"][extra].split()
+    }
     declared = {re.split(r"[\[=<>]", line)[0] for line in [*required, *optional]}
     names = imported_modules()
     imported = {distribution(name) for name in names if not name.startswith(AIRFLOW)} - {
@@ -71,6 +83,59 @@ def test_what_is_imported_is_declared_and_nothing_else() -> None:
     assert {
         WITH_ANOTHER.get(name, name) for name in imported if name
     } | USED_WITHOUT_IMPORT == declared
+
+
+OPTIONAL_ENTRIES = (
+    "reclock.airflow",
+    "reclock.clusters.class_archive_writer",
+    "reclock.clusters.session",
+    "reclock.connectors.debezium",
+    "reclock.connectors.kafka",
+    "reclock.sinks.iceberg",
+    "reclock.sinks.kafka",
+    "reclock.spark",
+)
+"""What may need an extra to be imported: functions import it, and nothing else does."""
+
+
+def test_without_extras_everything_else_can_be_imported() -> None:
+    imports = {name: set(imported_at_once(tree)) for name, tree in modules().items()}
+    needy = {
+        name
+        for name, imported in imports.items()
+        if {module.split(".")[0] for module in imported} & {*EXTRAS, "airflow"}
+    }
+    while more := {name for name, imported in imports.items() if imported & needy} - needy:
+        needy |= more
+    assert {name for name in needy if not name.startswith(OPTIONAL_ENTRIES)} == set()
+    assert "reclock.connectors.kafka.connector" in needy
+
+
+def modules() -> dict[str, ast.Module]:
+    """The syntax trees of the package by the dotted names of its modules."""
+    return {
+        ".".join(path.with_suffix("").parts).removesuffix(".__init__"): tree
+        for path, tree in syntax_trees().items()
+        if path.is_relative_to("reclock")
+    }
+
+
+def imported_at_once(node: ast.AST) -> Iterator[str]:
+    """What is imported with the module, not in its functions or for type checkers: modules, and
+    those that have the names that are imported from them."""
+    for child in ast.iter_child_nodes(node):
+        match child:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                continue
+            case ast.If(test=ast.Name("TYPE_CHECKING")):
+                continue
+            case ast.Import():
+                yield from (alias.name for alias in child.names)
+            case ast.ImportFrom(module=str(origin)):
+                yield origin
+                yield from (f"{origin}.{alias.name}" for alias in child.names)
+            case _:
+                yield from imported_at_once(child)
 
 
 AIRFLOW = ("airflow.", "fastapi")
@@ -116,8 +181,17 @@ def distributions() -> dict[str, list[str]]:
     return dict(packages_distributions())
 
 
+SHARED_NAMESPACES = {
+    "google.protobuf": "protobuf",
+    "opentelemetry.exporter": "opentelemetry-exporter-otlp-proto-http",
+    "opentelemetry": "opentelemetry-sdk",
+}
+"""Which package of several has a namespace's part."""
+
+
 def distribution(module: str) -> str | None:
-    if module.startswith("google.protobuf"):  # a namespace that several packages share
-        return "protobuf"
+    for namespace, package in SHARED_NAMESPACES.items():
+        if module.startswith(namespace):
+            return package
     found = distributions().get(module.split(".")[0], [None])[0]
     return found and re.sub(r"[-_.]+", "-", found).lower()

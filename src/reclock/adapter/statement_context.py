@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from reclock.adapter.context.advisory_locks import SessionAdvisoryLocks
 from reclock.adapter.context.cancellation import Cancellation
 from reclock.adapter.context.registry import Registry
 from reclock.adapter.context.results import Result
@@ -44,6 +45,7 @@ class StatementContext:
     """The roles of the session now: a later statement may have changed them while rows of this one
     are still fetched."""
     sequences: SessionSequences
+    advisory_locks: SessionAdvisoryLocks
     set_role: Callable[[str | None], None]
     """Gives the session the privileges of the role with this id; None goes back to its own role."""
 

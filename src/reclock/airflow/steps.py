@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow.sdk import AssetAlias, BaseOperator
+from airflow.sdk import Asset, AssetAlias, BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowNotFoundException
 
 from reclock.airflow.assets import relation_asset
@@ -28,6 +28,14 @@ if TYPE_CHECKING:
     from reclock.runtime.environment import Environment
 
 PUBLISHED = AssetAlias("reclock_published")
+
+ANNOUNCED = Asset("reclock://announced")
+"""Its newest event has the positions up to which changes are announced. Airflow commits it with
+the events that announce them, or none of them if the task fails."""
+
+_EVENTS_READ = 1000
+"""Of how many events, the newest, the positions are taken. Changes whose events are older are
+announced again."""
 
 _TRANSIENT_SQLSTATES = ("08", "40", "53", "57")
 """Classes of errors that may be gone at the next attempt."""
@@ -203,7 +211,47 @@ class ReclockStepOperator(BaseOperator):
             context["outlet_events"][PUBLISHED].add(relation_asset(name), extra=dict(extra))
 
 
-class ReclockPlanOperator(ReclockStepOperator):
+class ReclockAnnouncingOperator(ReclockStepOperator):
+    """A step that announces every change that no event has announced yet, whoever published it.
+
+    A task that is killed, or fails, announces nothing, and the next one does so in its place. Two
+    that run at the same time may both announce a change.
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        given = {"outlets": kwargs.get("outlets") or [PUBLISHED], "inlets": [ANNOUNCED, PUBLISHED]}
+        super().__init__(**kwargs | given)
+        self._is_recorded = False
+
+    def arguments(self, context: Context) -> dict[str, Any]:
+        return {"announced": self._announced(context)}
+
+    def _announced(self, context: Context) -> dict[str, int]:
+        """The positions of all assets with events: the recorded ones, and those of events since."""
+        events = context["inlet_events"]
+        positions: dict[str, int] = {}
+        since = events[PUBLISHED].ascending(False).limit(_EVENTS_READ)
+        for recorded in events[ANNOUNCED].ascending(False).limit(1):
+            positions |= recorded.extra["positions"]
+            since = since.after(recorded.timestamp.isoformat())
+        self._is_recorded = True
+        for event in since:
+            extra = event.extra or {}
+            position = extra.get("total", extra.get("upper"))
+            if isinstance(position, int) and position > positions.get(event.asset.uri, -1):
+                positions[event.asset.uri] = position
+                self._is_recorded = False
+        return positions
+
+    def announce(self, context: Context, unannounced: Mapping[str, Any]) -> None:
+        """The events of the changes, and one that records the positions if they are others."""
+        self.publish_events(context, unannounced["changed"])
+        if unannounced["changed"] or not self._is_recorded:
+            extra = {"positions": unannounced["positions"]}
+            context["outlet_events"][PUBLISHED].add(ANNOUNCED, extra=extra)
+
+
+class ReclockPlanOperator(ReclockAnnouncingOperator):
     """Returns the sources of the run that have news, each with the time of its step: what
     ``ReclockSourceOperator`` maps over.
 
@@ -215,7 +263,8 @@ class ReclockPlanOperator(ReclockStepOperator):
 
     def arguments(self, context: Context) -> dict[str, Any]:
         params = context["params"]
-        return {"sources": params.get("sources") or None, "at": params.get("at")}
+        chosen = {"sources": params.get("sources") or None, "at": params.get("at")}
+        return super().arguments(context) | chosen
 
     def _own_outcome(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         from reclock.pipeline import tick
@@ -227,6 +276,10 @@ class ReclockPlanOperator(ReclockStepOperator):
         from reclock.pipeline import dag_steps
 
         return dag_steps.plan(environment, **arguments, tell=self.tell)
+
+    def conclude(self, context: Context, result: Any) -> object:
+        self.announce(context, result["unannounced"])
+        return result["work"]
 
 
 class ReclockSourceOperator(ReclockStepOperator):
@@ -305,14 +358,13 @@ class ReclockSourceOperator(ReclockStepOperator):
         submit_job(self.spark_conn_id, f"{self.jobs}/ingest_source.py", arguments)
 
 
-class ReclockClustersOperator(ReclockStepOperator):
+class ReclockClustersOperator(ReclockAnnouncingOperator):
     """Brings all indexes and sinks up to what can be read now, or as far as their inputs are
     complete.
 
     A cluster whose replicas nobody sees to is worked on by the job ``work_cluster.py`` in the
     folder ``jobs``, submitted through the connection ``spark_conn_id``: a replica that lives as
-    long. What has changed are events of assets. Returns the ``uppers`` of indexes and sinks by
-    name.
+    long. Returns the ``uppers`` of indexes and sinks by name.
     """
 
     step = "clusters"
@@ -320,12 +372,12 @@ class ReclockClustersOperator(ReclockStepOperator):
     def __init__(
         self, *, jobs: str = "jobs", spark_conn_id: str = "spark_default", **kwargs: Any
     ) -> None:
-        super().__init__(**kwargs | {"outlets": kwargs.get("outlets") or [PUBLISHED]})
+        super().__init__(**kwargs)
         self.jobs = jobs
         self.spark_conn_id = spark_conn_id
 
     def arguments(self, context: Context) -> dict[str, Any]:
-        return {"owner": context["run_id"]}
+        return super().arguments(context) | {"owner": context["run_id"]}
 
     def work(self, environment: Environment, arguments: Mapping[str, Any]) -> object:
         from reclock.pipeline import dag_steps
@@ -335,7 +387,7 @@ class ReclockClustersOperator(ReclockStepOperator):
             return dag_steps.work_clusters(environment, **arguments, tell=self.tell)
 
     def conclude(self, context: Context, result: Any) -> object:
-        self.publish_events(context, result["changed"])
+        self.announce(context, result["unannounced"])
         failed = list(result["failed"])
         for submission in result["submitted"]:
             arguments = submission["application_args"]

@@ -31,6 +31,7 @@ from reclock.algebra.relations import (
     TIMESTAMP,
     TIMESTAMPTZ,
     Column,
+    MomentLimit,
     ScalarType,
     TypeName,
     numeric,
@@ -135,7 +136,7 @@ def type_modifier(type: ScalarType) -> int:
 
 def column_type_oid(column: Column) -> int:
     """That of the type, or of ``varchar``, ``char`` or ``name`` where the column has a length."""
-    if column.limit is None:
+    if column.limit is None or isinstance(column.limit, MomentLimit):
         return type_oid(column.type)
     if column.limit.is_name:
         return TEXTS["name"][0]
@@ -146,6 +147,8 @@ def column_type_modifier(column: Column) -> int:
     """As ``type_modifier``; of a column with a length, that and four."""
     if column.limit is None or column.limit.is_name:
         return type_modifier(column.type)
+    if isinstance(column.limit, MomentLimit):
+        return column.limit.digits
     return column.limit.characters + 4
 
 

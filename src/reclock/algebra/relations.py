@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import ClassVar
 
 TIME_COLUMN = "mz_timestamp"
 DIFF_COLUMN = "mz_diff"
@@ -192,6 +193,26 @@ class TextLimit:
         return f"character{'' if self.ignores_blanks else ' varying'}({self.characters})"
 
 
+@dataclass(frozen=True, slots=True)
+class MomentLimit:
+    """Of a column that is ``timestamp(p)``, ``timestamptz(p)`` or ``time(p)``: its moments are rounded
+    to so many digits after the seconds."""
+
+    digits: int
+    type: ScalarType
+    ignores_blanks: ClassVar[bool] = False
+    is_name: ClassVar[bool] = False
+
+    @property
+    def characters(self) -> int:
+        """As of a text: how many digits of what is assigned to it stay."""
+        return self.digits
+
+    def __str__(self) -> str:
+        word, _, rest = str(self.type).partition(" ")
+        return f"{word}({self.digits}) {rest}"
+
+
 NAME = TextLimit(63, is_name=True)
 """PostgreSQL's type of identifiers."""
 
@@ -206,9 +227,9 @@ class Column:
     name: str
     type: ScalarType
     is_nullable: bool = True
-    limit: TextLimit | None = None
+    limit: TextLimit | MomentLimit | None = None
     """How long its texts are at most: what is assigned to it, or comes from upstream, may not be
-    longer."""
+    longer. Or to how many digits its moments are rounded."""
 
     @property
     def sql_type(self) -> str:

@@ -92,10 +92,10 @@ def init(
 @app.command()
 def jars() -> None:
     """Fetch the pinned Spark jars that are missing, and archive the classes of a session."""
-    from reclock.clusters import class_archive, class_archive_writer
-    from reclock.clusters import jars as spark_jars
-
     with errors_on_stderr():
+        from reclock.clusters import class_archive, class_archive_writer
+        from reclock.clusters import jars as spark_jars
+
         folder = spark_jars.default_folder()
         fetched = spark_jars.fetch(folder, spark_jars.pinned())
         print(
@@ -179,6 +179,32 @@ def backfill(
 
 
 @app.command()
+def status(
+    home: Home = None,
+    every: Annotated[
+        str, typer.Option(help="time from screen to screen, such as 2s, until ^C; one if absent")
+    ] = "",
+    is_json: Json = False,
+) -> None:
+    """Show the state of the environment: objects, what holds them back, errors with their ways out,
+    replicas.
+
+    Exit code 1 if an object is stalled, failing or broken.
+    """
+    from reclock.cli.loop import seconds
+    from reclock.cli.status import show_status
+
+    with errors_on_stderr():
+        try:
+            has_problems = show_status(
+                home, every_s=seconds(every) if every else None, is_json=is_json
+            )
+        except KeyboardInterrupt:
+            raise typer.Exit(0) from None
+    raise typer.Exit(1 if has_problems else 0)
+
+
+@app.command()
 def maintain(home: Home = None, is_json: Json = False) -> None:
     """Run maintenance once: retention, compaction, checkpoints, vacuum, storage usage, catalog
     history.
@@ -256,31 +282,31 @@ def serve(
     workers: Annotated[
         int, typer.Option(min=1, max=256, help="processes that share the connections")
     ] = 1,
-    worker: Annotated[str, typer.Option(hidden=True)] = "",
 ) -> None:
     """Serve SQL over the PostgreSQL protocol until SIGTERM or SIGINT.
 
     If a newer epoch fences the server, it joins that epoch."""
     import asyncio
-    import socket
 
     from reclock.server import serve_loop
-    from reclock.server.listeners import PortListener, WorkerListener
+    from reclock.server.listeners import Listener, PortListener
     from reclock.server.workers import Workers
 
     def ready(address: str, number: int) -> None:
         print(f"listening on {address}:{number}", flush=True)
 
+    def work(listener: Listener) -> int:
+        try:
+            with errors_on_stderr():
+                serve_loop.serve(home, listener, http)
+        except typer.Exit as exit:
+            return exit.exit_code
+        return 0
+
     with errors_on_stderr():
-        if worker:
-            number, channel = map(int, worker.split(":"))
-            serve_loop.serve(
-                home, WorkerListener(socket.socket(fileno=channel), host, number, workers), http
-            )
-        elif workers > 1:
-            raise typer.Exit(asyncio.run(Workers(home, host, port, workers, http).run(ready)))
-        else:
-            serve_loop.serve(home, PortListener(host, port, ready), http)
+        if workers > 1:
+            raise typer.Exit(asyncio.run(Workers(host, port, workers, work).run(ready)))
+        serve_loop.serve(home, PortListener(host, port, ready), http)
 
 
 @app.command()
@@ -311,7 +337,7 @@ def replica(
     own_incarnation = Incarnation(incarnation) if incarnation is not None else None
     with ExitStack() as scope:
         scope.enter_context(errors_on_stderr())
-        environment = scope.enter_context(Environment.open(home))
+        environment = scope.enter_context(Environment.open(home, is_long_lived=True))
         description = find(environment, cluster, replica)
         settings = environment.stores.settings
         monitor = scope.enter_context(

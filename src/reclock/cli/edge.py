@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from reclock.errors import ReclockError, file_access_failure
+from reclock.errors import ReclockError, known_failure
 
 Home = Annotated[
     Path | None,
@@ -24,14 +24,14 @@ Json = Annotated[bool, typer.Option("--json", help="print JSON, an object a line
 
 @contextmanager
 def errors_on_stderr() -> Iterator[None]:
-    """Print a ``ReclockError``, and what a disk refuses, like PostgreSQL on standard error, and
+    """Print a ``ReclockError``, what a disk refuses, and a missing extra like PostgreSQL on standard error, and
     exit with code 1. Other errors are bugs and propagate."""
     try:
         yield
     except ReclockError as error:
         _exit_with(error)
-    except OSError as failure:
-        refusal = file_access_failure(failure)
+    except (OSError, ModuleNotFoundError) as failure:
+        refusal = known_failure(failure)
         if refusal is None or isinstance(failure, ConnectionError | FileNotFoundError):
             raise
         _exit_with(refusal)

@@ -10,13 +10,14 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from reclock.cli.output import print_json, print_notice
 from reclock.config import Settings
 from reclock.errors import InvalidOption
 from reclock.pipeline import tick
-from reclock.pipeline.tick_reports import TickReport
+from reclock.pipeline.tick_reports import TickFailure, TickReport
 from reclock.runtime.environment import Environment
 from reclock.runtime.reporting import reporting
 from reclock.server.monitoring import monitoring
@@ -51,14 +52,14 @@ def run_ticks(
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, lambda *_: stopping.set())
     owner = f"tick-{socket.gethostname()}-{os.getpid()}"
-    failed = False
+    failed, output = False, TickOutput(is_json)
     folder = Settings.load(home).home.absolute()
     is_new = not folder.exists()
     tick.migrate(home)
     if is_new:
         print_notice(f"made a new environment in {folder}; --home or RECLOCK_HOME name another")
     with ExitStack() as scope:
-        environment = scope.enter_context(Environment.open(home))
+        environment = scope.enter_context(Environment.open(home, is_long_lived=pause is not None))
         if pause is not None:
             scope.enter_context(reporting(environment))
             settings = environment.stores.settings
@@ -68,6 +69,8 @@ def run_ticks(
             if monitor is not None:
                 scope.enter_context(monitor.watching(environment))
         patience_s = environment.stores.settings.tick_patience_ms / 1000
+        if pause is not None:
+            patience_s = min(patience_s, pause)
         while remaining is None or remaining > 0:
             started = time.monotonic()
             is_last = pause is None or remaining == 1
@@ -75,19 +78,25 @@ def run_ticks(
                 environment, only=only, at=at, owner=owner, patience_s=patience_s, is_last=is_last
             )
             failed = not report.succeeded
-            if is_json:
-                print_json(_summary(report))
-            else:
-                print(report.summary(), flush=True)
+            output.print(report)
             remaining = None if remaining is None else remaining - 1
-            if (
-                remaining == 0
-                or pause is None
-                or stopping.wait(max(0.0, pause - (time.monotonic() - started)))
-            ):
+            if remaining == 0 or pause is None:
+                break
+            next_s = started + pause
+
+            def is_over(next_s: float = next_s) -> bool:
+                return stopping.is_set() or time.monotonic() >= next_s
+
+            late_ticks = tick.settle(
+                environment, only=only, owner=owner, patience_s=patience_s, is_over=is_over
+            )
+            for late in late_ticks:
+                output.print(late)
+            if stopping.wait(max(0.0, next_s - time.monotonic())):
                 break
         # does nothing, unless a signal ended the loop
-        tick.settle(environment, only=only, owner=owner)
+        for late in tick.settle(environment, only=only, owner=owner):
+            output.print(late)
     return failed
 
 
@@ -95,6 +104,26 @@ def explain_tick(home: Path | None, *, only: Sequence[str] | None) -> None:
     """Print what a tick would do. Raises ``CatalogUninitialized`` if there is no environment."""
     with Environment.open(home) as environment:
         print("\n".join(tick.explain(environment.stores, only)))
+
+
+@dataclass(slots=True)
+class TickOutput:
+    """Prints ticks. The detail and hint of a failure are printed once, until its object succeeds or
+    fails in another way. After the first line, ticks without news are left out, except in JSON."""
+
+    is_json: bool
+    has_begun: bool = False
+    known: dict[str, TickFailure] = field(default_factory=dict)
+
+    def print(self, report: TickReport) -> None:
+        if self.is_json:
+            print_json(_summary(report))
+        elif not self.has_begun or report.has_news(self.known.values()):
+            self.has_begun = True
+            print(report.summary(self.known.values()), flush=True)
+        for name in report.succeeded_names:
+            self.known.pop(name, None)
+        self.known |= {failure.name: failure for failure in report.failed}
 
 
 def _summary(report: TickReport) -> dict[str, object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -46,6 +47,8 @@ class EmbeddedClient(Client):
         self._session = Session(environment, notice, user=user)
         self._lock = threading.Lock()
         self._streams: list[ChangeStream] = []
+        self._close = weakref.finalize(self, _close, self._session, environment)
+        """Also called if nobody has closed the client: when it is collected, or at exit."""
 
     def sql(self, query: str, params: Params = None, as_of: Time | None = None) -> QueryResult:
         with self._lock:
@@ -68,8 +71,7 @@ class EmbeddedClient(Client):
     def close(self) -> None:
         for stream in self._streams:
             stream.close()
-        self._session.close()
-        self.environment.close()
+        self._close()
 
     def _batches(self, text: str, params: Params) -> Iterator[pa.RecordBatch]:
         with closing(Session(self.environment, self._notice, user=self._user)) as session:
@@ -99,6 +101,11 @@ class EmbeddedClient(Client):
         stream = ChangeStream(_messages(answer), release)
         self._streams = [*self._streams, stream]
         return stream
+
+
+def _close(session: Session, environment: Environment) -> None:
+    session.close()
+    environment.close()
 
 
 def _to_query_result(answer: Answer) -> QueryResult:

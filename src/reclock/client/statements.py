@@ -46,8 +46,10 @@ def statement_text(text: str, as_of: Time | None) -> str:
             raise UnsupportedSql(
                 "sql() cannot run SUBSCRIBE, which does not end", hint="use subscribe()"
             )
-        if isinstance(statement.node, CopyStatement):
-            raise UnsupportedSql("sql() cannot run COPY", hint="use psql or reclock sql")
+        if isinstance(statement.node, CopyStatement) and statement.node.args.get("files") is None:
+            raise UnsupportedSql(
+                "sql() can run COPY only into files", hint="use psql or reclock sql"
+            )
     return text if as_of is None else query_text(text, as_of)
 
 

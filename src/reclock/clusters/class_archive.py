@@ -3,9 +3,8 @@ it into memory starts in about half the processor time."""
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from pathlib import Path
-
-import pyspark
 
 SILENT = "-Xlog:cds*=off"
 """Java ignores an archive of other jars or of another Java, and would print so."""
@@ -13,7 +12,7 @@ SILENT = "-Xlog:cds*=off"
 
 def path(folder: Path) -> Path:
     """The archive that belongs to the jars in ``folder`` and to the installed Spark."""
-    return folder / f"spark-{pyspark.__version__}.jsa"
+    return folder / f"spark-{version('pyspark')}.jsa"
 
 
 def java_options(folder: Path) -> list[str]:

@@ -12,6 +12,7 @@ import pyspark
 
 from reclock.clusters import session
 from reclock.clusters.class_archive import SILENT, path
+from reclock.clusters.spark_options import configuration
 from reclock.config import Settings
 
 
@@ -24,7 +25,7 @@ def write(folder: Path) -> None:
         settings = Settings.load(scratch).model_copy(
             update={"spark_jars": str(folder), "spark_master": "local[1]", "spark_remote": ""}
         )
-        options = session.configuration(settings)["spark.driver.extraJavaOptions"]
+        options = configuration(settings)["spark.driver.extraJavaOptions"]
         archiving = {
             "spark.driver.extraJavaOptions": (
                 f"{options} -XX:TieredStopAtLevel=1 -XX:ArchiveClassesAtExit={written} {SILENT}"

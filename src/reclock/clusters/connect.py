@@ -5,11 +5,9 @@ from __future__ import annotations
 
 import os
 import subprocess
-from pathlib import Path
 
-import pyspark
-
-from reclock.clusters.session import configuration, variables
+from reclock.clusters.jars import spark_folder
+from reclock.clusters.spark_options import configuration, variables
 from reclock.config import Settings
 
 
@@ -20,7 +18,7 @@ def command(settings: Settings, port: int) -> list[str]:
         "spark.connect.grpc.binding.port": str(port),
         "spark.sql.pyspark.jvmStacktrace.enabled": "false",
     }
-    submit = str(Path(pyspark.__file__).parent / "bin" / "spark-submit")
+    submit = str(spark_folder() / "bin" / "spark-submit")
     known = [
         "--master",
         settings.spark_master,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from reclock.compute.engines.engine import Engine
 from reclock.config import Settings
-from reclock.errors import SparkLost
+from reclock.errors import SparkLost, extra_not_installed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,11 +43,13 @@ class EnginePool:
     def spark(self, *, pool: str = "default") -> SparkSession:
         """The process's Spark session, started at the first call and after it has ended. The jobs
         of this thread share it fairly with those of other pools. Raises ``SparkLost`` if it ends
-        now."""
-        from py4j.protocol import Py4JError
+        now, and ``ExtraNotInstalled``."""
+        try:
+            from py4j.protocol import Py4JError
 
-        from reclock.clusters.session import has_ended, is_ending, is_running_here, start
-
+            from reclock.clusters.session import has_ended, is_ending, is_running_here, start
+        except ModuleNotFoundError as missing:
+            raise extra_not_installed(missing) or missing from missing
         try:
             with self._starting:
                 if self._spark is None or (self._owns_spark and has_ended(self._spark)):
@@ -98,7 +100,7 @@ class EnginePool:
     @cached_property
     def spool(self) -> Spool:
         """The folder in which results of Spark wait until they are fetched."""
-        from reclock.clusters.session import spool
+        from reclock.clusters.spark_options import spool
 
         return spool(self._settings())
 

@@ -18,7 +18,6 @@ from reclock.clusters.refresh import Refresher
 from reclock.collections.arrangements import Arrangements
 from reclock.collections.lake import Lake
 from reclock.collections.tables import Tables, table_id
-from reclock.compute import peeks
 from reclock.compute.costs import RefreshCosts
 from reclock.compute.engines.engine import (
     Answer,
@@ -28,6 +27,7 @@ from reclock.compute.engines.engine import (
     Inputs,
     TableInput,
 )
+from reclock.compute.reads import peeks
 from reclock.config import Settings
 from reclock.consensus.frontiers.groups import Frontiers
 from reclock.consensus.frontiers.holds import ReadHolds

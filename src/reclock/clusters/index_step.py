@@ -16,14 +16,15 @@ from reclock.collections.collection import Collection
 from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
 from reclock.collections.version import Version
-from reclock.compute import maintenance, peeks
+from reclock.compute import maintenance
 from reclock.compute.costs import RefreshChoice, RefreshCosts, RefreshWork
 from reclock.compute.due_times import DueTimes, due_after
 from reclock.compute.engines.engine import Engine, Inputs
-from reclock.compute.failing_rows import FailingRow, find_row
 from reclock.compute.maintenance import MaintenanceMode, RefreshResult
 from reclock.compute.operators.rules import NoContinuation
-from reclock.compute.step_scope import has_time_rules, read_in_full
+from reclock.compute.reads import peeks
+from reclock.compute.reads.failing_rows import FailingRow, find_row
+from reclock.compute.steps.scope import has_time_rules, read_in_full
 from reclock.config import Settings
 from reclock.consensus.frontiers.claims import GroupFrontier
 from reclock.errors import (

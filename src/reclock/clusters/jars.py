@@ -11,12 +11,11 @@ import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from xml.etree import ElementTree
 
-import pyspark
-
-from reclock.errors import ConfigurationError
+from reclock.errors import ConfigurationError, ExtraNotInstalled
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +45,15 @@ def parse(lock: str) -> list[Jar]:
     """The jars of a lock file, one in each line: ``organisation name version sha256 [classifier
     extension]``."""
     return [Jar(*line.split()) for line in lock.splitlines() if line and not line.startswith("#")]
+
+
+def spark_folder() -> Path:
+    """The folder of the package ``pyspark``, which is not imported. Raises
+    ``ExtraNotInstalled``."""
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise ExtraNotInstalled("pyspark")
+    return Path(spec.origin).parent
 
 
 def default_folder() -> Path:
@@ -109,7 +117,7 @@ def _retrieve(jars: list[Jar], scratch: Path) -> None:
     description, settings = scratch / "ivy.xml", scratch / "settings.xml"
     ElementTree.ElementTree(module).write(description)
     settings.write_text(_SETTINGS)
-    [ivy] = (Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar")
+    [ivy] = (spark_folder() / "jars").glob("ivy-*.jar")
     command = [
         java(),
         "-jar",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from reclock.algebra.error_intervals import ErrorInterval
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import Timestamp
-from reclock.compute.failing_rows import FailingRow
+from reclock.compute.reads.failing_rows import FailingRow
 
 _ROUND_S = 1.0
 """How long the indexes that are claimed together may take, as far as the replica knows. So a result

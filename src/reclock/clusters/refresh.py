@@ -39,7 +39,7 @@ from reclock.errors import (
     ReclockError,
     SinceHeld,
     UnknownCollection,
-    file_access_failure,
+    known_failure,
     plain_text,
 )
 from reclock.failpoints import failpoint
@@ -116,7 +116,7 @@ class _IndexRefresh:
         if self.failure is not None:
             _logger.warning("refresh failed", index=self.index.name, exc_info=self.failure)
             internal = InternalError(f"{type(self.failure).__name__}: {plain_text(self.failure)}")
-            return RefreshFailed(self.index.name, file_access_failure(self.failure) or internal)
+            return RefreshFailed(self.index.name, known_failure(self.failure) or internal)
         return Refreshed(
             self.index.name,
             self.upper,

@@ -24,7 +24,7 @@ from reclock.errors import (
     Fenced,
     ReclockError,
     TermOver,
-    file_access_failure,
+    known_failure,
     plain_text,
 )
 from reclock.protocol.frontier import AdvanceCatalogFrontier
@@ -173,7 +173,7 @@ class Storage:
 
 
 def _not_created(id: GlobalId, failure: Exception) -> NotCreated:
-    error = failure if isinstance(failure, ReclockError) else file_access_failure(failure)
+    error = failure if isinstance(failure, ReclockError) else known_failure(failure)
     text = (
         plain_text(failure)
         if error is None

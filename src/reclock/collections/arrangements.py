@@ -68,16 +68,18 @@ class Arrangements:
         """The updates in ``files`` whose ``column`` has one of ``values`` (no NULL).
         They have times and diffs; later ones may be among them. The column's type orders values as
         Python does. None if the caller should scan instead."""
-        schema = arrow_schema(version.desc, with_updates=True)
-        matches = [schema.empty_table()]
         if files and not self._is_wanted(version, files, column):
             return None
+        matches: list[pa.Table] = []
         for file in files:
             arranged = self._find(file, column) or self._arrange(version, file, column)
             if arranged is None:
                 return None
             matches += [arranged.having(value) for value in values]
-        return pa.concat_tables(matches)
+        matches = [match for match in matches if match.num_rows]
+        if not matches:
+            return arrow_schema(version.desc, with_updates=True).empty_table()
+        return matches[0] if len(matches) == 1 else pa.concat_tables(matches)
 
     def _is_wanted(self, version: Version, files: Sequence[DataFile], column: str) -> bool:
         if sum(file.size_bytes for file in files) * _GROWTH > self.limit_bytes:

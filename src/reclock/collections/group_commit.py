@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.table_commits import Commit
 from reclock.collections.table_wal import TableWal
-from reclock.consensus.database.waiting import CHECK_INTERVAL_S, INTERRUPTIONS, check
+from reclock.consensus.database.waiting import CHECK_INTERVAL_S, check
+from reclock.interruption import INTERRUPTIONS
 
 
 @dataclass(slots=True, eq=False)

@@ -67,6 +67,20 @@ class TableWal:
         """Called after each batch that this process committed."""
         self._max_clock_jump_ms = max_clock_jump_ms
         self.ledger = ledger
+        self._advance = (
+            sa.update(frontiers)
+            .where(
+                frontiers.c.group_id == ledger.group,
+                frontiers.c.claim_id.is_(None),
+                frontiers.c.upper <= sa.bindparam("at"),
+            )
+            .values(upper=sa.bindparam("at") + 1)
+        )
+        of_tables = ledger.tables.c.table_id.in_(sa.bindparam("ids", expanding=True))
+        self._read_last_writes = sa.select(ledger.tables).where(of_tables)
+        self._set_last_writes = (
+            sa.update(ledger.tables).where(of_tables).values(last_write=sa.bindparam("at"))
+        )
         self._consensus = consensus
         self._leadership = leadership
         self._clock = clock
@@ -152,21 +166,12 @@ class TableWal:
             return [refusal for refusal in refusals if refusal is not None]
         upper = get_group(connection, self.ledger.group).upper
         time = Timestamp(max(self._next_time(connection, upper), upper)) if at is None else at
-        update = connection.execute(
-            sa.update(frontiers)
-            .where(
-                frontiers.c.group_id == self.ledger.group,
-                frontiers.c.claim_id.is_(None),
-                frontiers.c.upper <= time,
-            )
-            .values(upper=time + 1)
-        )
-        if update.rowcount != 1:
+        if connection.execute(self._advance, {"at": time}).rowcount != 1:
             raise UpperMismatch(self.ledger.group, expected=time, found=upper)
         writes = [
             (table, payload) for commit in accepted for table, payload in commit.writes.items()
         ]
-        connection.execute(sa.insert(self.ledger.records).values(at=time, token=token))
+        connection.execute(sa.insert(self.ledger.records), {"at": time, "token": token})
         records = [
             {
                 "at": time,
@@ -180,11 +185,7 @@ class TableWal:
         if records:
             connection.execute(sa.insert(self.ledger.writes), records)
         for table_batch in batches(sorted({table for table, _ in writes})):
-            connection.execute(
-                sa.update(self.ledger.tables)
-                .where(self.ledger.tables.c.table_id.in_(table_batch))
-                .values(last_write=time)
-            )
+            connection.execute(self._set_last_writes, {"ids": table_batch, "at": time})
         for names in batches(staged):
             connection.execute(
                 sa.delete(self.ledger.staging).where(self.ledger.staging.c.name.in_(names))
@@ -387,11 +388,10 @@ class TableWal:
     def _last_writes(
         self, connection: sa.Connection, tables: Iterable[GlobalId]
     ) -> dict[GlobalId, Timestamp]:
-        query = sa.select(self.ledger.tables)
         return {
             row.table_id: row.last_write
             for batch in batches(sorted(tables))
-            for row in connection.execute(query.where(self.ledger.tables.c.table_id.in_(batch)))
+            for row in connection.execute(self._read_last_writes, {"ids": batch})
         }
 
     def _write(self, work: Callable[[sa.Connection], T]) -> T:

@@ -1,22 +1,29 @@
-"""The lengths of ``varchar(n)`` and ``char(n)``, over whole columns."""
+"""The lengths of ``varchar(n)`` and ``char(n)``, and the precision of ``timestamp(p)`` and ``time(p)``,
+over whole columns."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reclock.algebra.relations import Column, cut_name
+from reclock.algebra.moments import START_US
+from reclock.algebra.relations import TIME, Column, MomentLimit, cut_name
+from reclock.algebra.textual.times import round_time
 from reclock.errors import TextTooLong
 
 
 def within_limit(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
     """The texts as the column stores them: without blanks beyond its length, and for ``char(n)``
-    without blanks at the end. A ``name`` is cut.
+    without blanks at the end. A ``name`` is cut, and a moment is rounded.
 
     Raises ``TextTooLong``.
     """
     if column.limit is None:
         return values
+    if isinstance(column.limit, MomentLimit):
+        if column.type == TIME:
+            return _rounded_times(values, column.limit.digits)
+        return _rounded(values, column.limit.digits)
     if column.limit.is_name:
         if pc.all(pc.less_equal(pc.binary_length(values), column.limit.characters)).as_py():
             return values
@@ -31,3 +38,23 @@ def within_limit(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
         if column.limit.ignores_blanks
         else pc.utf8_slice_codeunits(values, 0, max_characters)
     )
+
+
+def _rounded_times(values: pa.ChunkedArray, digits: int) -> pa.ChunkedArray:
+    longest = len("00:00:00") + (digits and digits + 1)
+    if digits == 6 or pc.all(pc.less_equal(pc.binary_length(values), longest)).as_py():
+        return values
+    times = [value and round_time(value, digits) for value in values.to_pylist()]
+    rounded = pa.array(times, values.type)
+    return pa.chunked_array([rounded]) if isinstance(values, pa.ChunkedArray) else rounded
+
+
+def _rounded(values: pa.ChunkedArray, digits: int) -> pa.ChunkedArray:
+    """As ``algebra.moments.round_moment``."""
+    step = 10 ** (6 - digits)
+    if step == 1:
+        return values
+    elapsed = pc.subtract(values.cast(pa.int64()), START_US)
+    steps = pc.divide(pc.add(pc.abs(elapsed), step // 2), step)
+    whole = pc.multiply(pc.multiply(steps, step), pc.sign(elapsed))
+    return pc.add(whole, START_US).cast(values.type)

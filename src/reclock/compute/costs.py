@@ -37,7 +37,7 @@ _WARM_UPS = 3
 """How many refreshes in a row may build state, and so tell nothing about the next ones. If there
 are more, the state does not last."""
 
-_DEAREST_TRIAL, _SHORT_TRIAL_SECONDS = 4.0, 1.0
+_DEAREST_TRIAL, _SHORT_SECONDS = 4.0, 1.0
 """Recomputing is not tried if it is estimated to take this many times as long and is not short,
 because it could take hours."""
 
@@ -79,9 +79,9 @@ class _IndexCosts:
     """How many refreshes from changes in a row built state."""
     warm_up_seconds: float = 0.0
     """What the last of them took. A refresh in the other way makes it necessary again."""
-    is_first: bool = True
-    """Whether this process has not refreshed the index yet. State is not worth building then: the
-    process may refresh once and end."""
+    builds_state: bool = False
+    """Whether a refresh from changes may build state. It is not worth it at the first refresh of a
+    process that may end after it."""
 
     def estimate(self, mode: MaintenanceMode, work: RefreshWork) -> float:
         """Seconds. Beyond a fixed part they follow the bytes.
@@ -98,7 +98,7 @@ class _IndexCosts:
         if len(measured) > 1:
             return min(measured)
         assumed = _ASSUMED_SECONDS + bytes / _ASSUMED_BYTES_A_SECOND[mode]
-        if mode is MaintenanceMode.FROM_CHANGES and self.is_first:
+        if mode is MaintenanceMode.FROM_CHANGES and not self.builds_state:
             scanned_bytes = _READS_WITHOUT_STATE * work.searched_bytes
             assumed += scanned_bytes / _ASSUMED_BYTES_A_SECOND[MaintenanceMode.RECOMPUTED]
         return min([assumed, *measured])
@@ -109,15 +109,17 @@ class RefreshCosts:
     """Measured costs of refreshes, for the indexes of one replica. Thread-safe."""
 
     least_bytes: int
-    """Indexes over smaller inputs are always maintained from changes, because the difference is too
-    small to measure."""
+    """Indexes over smaller inputs are maintained from changes as long as that is quick, because the
+    difference is too small to measure."""
+    builds_state_at_once: bool = False
+    """Whether the replica lasts, so that state is worth building at an index's first refresh."""
     _indexes: dict[GlobalId, _IndexCosts] = field(default_factory=dict)
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
     def estimate(self, index: GlobalId, work: RefreshWork) -> dict[MaintenanceMode, float]:
         """The estimated seconds of each way."""
         with self._guard:
-            costs = self._indexes.setdefault(index, _IndexCosts())
+            costs = self._costs_of(index)
             return {mode: costs.estimate(mode, work) for mode in MaintenanceMode}
 
     def choose(self, index: GlobalId, work: RefreshWork) -> RefreshChoice:
@@ -127,12 +129,13 @@ class RefreshCosts:
         refreshes since the other way was last chosen. So wrong estimates do not last. The loss
         includes that state for refreshes from changes is built anew.
         """
-        if work.all_bytes < self.least_bytes:
-            return RefreshChoice(MaintenanceMode.FROM_CHANGES)
         estimates = self.estimate(index, work)
+        is_quick = estimates[MaintenanceMode.FROM_CHANGES] < _SHORT_SECONDS
+        if work.all_bytes < self.least_bytes and is_quick:
+            return RefreshChoice(MaintenanceMode.FROM_CHANGES)
         cheaper, dearer = sorted(MaintenanceMode, key=lambda mode: estimates[mode])
         is_too_dear = dearer is MaintenanceMode.RECOMPUTED and estimates[dearer] > max(
-            _DEAREST_TRIAL * estimates[cheaper], _SHORT_TRIAL_SECONDS
+            _DEAREST_TRIAL * estimates[cheaper], _SHORT_SECONDS
         )
         with self._guard:
             costs = self._indexes[index]
@@ -157,8 +160,8 @@ class RefreshCosts:
     ) -> None:
         """Record what a refresh took, and whether it had all its state (``is_warm``)."""
         with self._guard:
-            costs = self._indexes.setdefault(index, _IndexCosts())
-            costs.is_first = False
+            costs = self._costs_of(index)
+            costs.builds_state = True
             if mode is MaintenanceMode.FROM_CHANGES:
                 costs.warm_ups = 0 if is_warm else costs.warm_ups + 1
                 is_warm = is_warm or costs.warm_ups > _WARM_UPS
@@ -169,6 +172,9 @@ class RefreshCosts:
                 costs.seconds_since[other] = (
                     0.0 if other is mode else costs.seconds_since[other] + seconds
                 )
+
+    def _costs_of(self, index: GlobalId) -> _IndexCosts:
+        return self._indexes.setdefault(index, _IndexCosts(builds_state=self.builds_state_at_once))
 
     def forget(self, index: GlobalId) -> None:
         """Forget a dropped index."""

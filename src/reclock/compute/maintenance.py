@@ -20,9 +20,9 @@ from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.schema import arrow_schema
 from reclock.collections.version import Version
-from reclock.compute.delta import has_delta_rules
 from reclock.compute.engines.engine import Engine, Inputs, PreviousResult
 from reclock.compute.operators.rules import NoContinuation, NoRuleByTime
+from reclock.compute.steps.delta import has_delta_rules
 from reclock.errors import ErrorAtTime, EvaluationError, InternalError, OutputFailed, ReclockError
 from reclock.plan.relational import Plan
 

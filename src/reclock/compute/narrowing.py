@@ -15,11 +15,15 @@ from typing import Any
 from reclock.algebra.relations import RelationDesc
 from reclock.compute.rendering import list_nodes, wanted_columns
 from reclock.plan.build import project
+from reclock.plan.calls import node_scalars
 from reclock.plan.relational import (
     Constant,
+    Distinct,
+    Except,
     Filter,
     FlatMap,
     Get,
+    Intersect,
     Join,
     JoinKind,
     Map,
@@ -28,21 +32,26 @@ from reclock.plan.relational import (
     Project,
     RecursiveUnion,
     Reduce,
+    TopK,
     Union,
+    Window,
     inputs,
     with_inputs,
 )
-from reclock.plan.scalar_trees import move_columns
+from reclock.plan.scalar_trees import is_random, move_columns
 from reclock.plan.scalars import Aggregate
 
+_COMPUTING = (Join, Reduce, Distinct, TopK, Window, Except, Intersect)
 
-def narrowed(plan: Plan, *, merges_equal: bool = True) -> Plan:
+
+def narrowed(plan: Plan, *, is_read: bool = False) -> Plan:
     """An equal plan whose nodes have only the columns that something reads, in the same order.
 
-    A node that several nodes read stays one node. With ``merges_equal``, equal nodes become one,
-    but for collections: predicates are pushed down to a collection that only one filter reads. A
-    plan that draws random values must keep equal nodes apart. Plans with a recursion are returned
-    as they are.
+    A node that several nodes read stays one node. Equal nodes become one, unless they draw random
+    values, and but for collections: predicates are pushed down to a collection that only one filter
+    reads. If the plan ``is_read``, and not maintained, only nodes over joins and groups do: an
+    engine reads and filters a collection twice faster than it stores the rows in between. Plans
+    with a recursion are returned as they are.
     """
     nodes: dict[int, Plan] = {}
     list_nodes(plan, nodes)
@@ -51,10 +60,17 @@ def narrowed(plan: Plan, *, merges_equal: bool = True) -> Plan:
     wanted = wanted_columns(plan, nodes)
     results: dict[int, _Narrowed] = {}
     equal: dict[Plan, Plan] = {}
+    computing, random = set[int](), set[int]()
     for key, node in nodes.items():
         columns = tuple(sorted(wanted[key]))
         result = _cut(_narrow(node, columns, [results[id(part)] for part in inputs(node)]), columns)
-        if merges_equal and not isinstance(result.plan, Get):
+        below = set(map(id, inputs(node)))
+        if isinstance(node, _COMPUTING) or below & computing:
+            computing.add(key)
+        if any(map(is_random, node_scalars(node))) or below & random:
+            random.add(key)
+        is_costly = key in computing if is_read else not isinstance(node, Get)
+        if is_costly and key not in random:
             result = replace(result, plan=equal.setdefault(result.plan, result.plan))
         results[key] = result
     return results[id(plan)].plan

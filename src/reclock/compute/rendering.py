@@ -37,12 +37,14 @@ class Chain:
     """Common table expressions, the last of them ``result``: the plan's rows, in columns ``c0``,
     ``c1``, …
 
-    They may read the results of ``loops``, each of which may read earlier ones.
+    They may read the results of ``loops``, each of which may read earlier ones, and the sequences
+    ``counters``.
     """
 
     expressions: tuple[str, ...]
     result: str
     loops: tuple[Loop, ...] = ()
+    counters: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return "WITH " + ",\n".join(self.expressions)
@@ -51,10 +53,12 @@ class Chain:
 @dataclass(frozen=True, slots=True)
 class EngineStatement:
     """What an engine executes: first the loops, in order, then ``sql``. Before, it stores the
-    relations ``shared``, each a name and a SELECT that may read earlier ones."""
+    relations ``shared``, each a name and a SELECT that may read earlier ones, and makes new
+    sequences ``counters``."""
 
     sql: str
     loops: tuple[Loop, ...] = ()
+    counters: tuple[str, ...] = ()
     shared: tuple[tuple[str, str], ...] = ()
 
     def calls(self, prefix: str) -> bool:
@@ -92,6 +96,7 @@ def render(
     computed_once = {name for names_read in invariants.values() for name in names_read}
     expressions: list[str] = []
     loops: list[Loop] = []
+    counters: list[str] = []
 
     def select(node: Plan) -> str:
         return snapshot(node, rendering, [names[id(child)] for child in inputs(node)])
@@ -106,15 +111,16 @@ def render(
         step = [f"{names[part]} AS ({select(part_node)})" for part, part_node in steps[key].items()]
         base, last = names[id(node.base)], names[id(node.step)]
         if engine == "duckdb":
-            expressions.append(
-                f"{names[key]} AS {once}({iterated(node, rendering, base, step, last)})"
-            )
+            # iterations of a second evaluation would be counted too
+            counters.append(f"{scratch}{names[key]}_iterations")
+            recursion = iterated(node, rendering, base, step, last, counters[-1])
+            expressions.append(f"{names[key]} AS MATERIALIZED ({recursion})")
             continue
         loops.append(
             loop(node, rendering, names[key], expressions, invariants[key], base, step, last)
         )
         expressions.append(f"{names[key]} AS (SELECT * FROM {loops[-1].result})")
-    return Chain(tuple(expressions), names[id(plan)], tuple(loops))
+    return Chain(tuple(expressions), names[id(plan)], tuple(loops), tuple(counters))
 
 
 def _step_nodes(union: RecursiveUnion) -> dict[int, Plan]:
@@ -174,7 +180,7 @@ def select(
         f"{chain}\nSELECT {shown} FROM "
         f"{chain.result}{ordered}{limited(finishing.limit, finishing.offset)}"
     )
-    return EngineStatement(sql, chain.loops)
+    return EngineStatement(sql, chain.loops, chain.counters)
 
 
 def difference(
@@ -213,7 +219,7 @@ def difference(
         f"{chain}\nSELECT {', '.join([*names, total])} FROM ({changed}) AS changed "
         f"{groups}HAVING sum(n) <> 0"
     )
-    return EngineStatement(sql, chain.loops)
+    return EngineStatement(sql, chain.loops, chain.counters)
 
 
 def comparison(
@@ -231,10 +237,12 @@ def comparison(
     names = columns(plan)
     parts: list[str] = []
     loops: list[Loop] = []
+    counters: list[str] = []
     for state, sign in ((now, 1), (before, -1)):
         if state is not None:
             chain = render(plan, engine, *state, f"{scratch}s{len(parts)}")
             loops += chain.loops
+            counters += chain.counters
             parts.append(
                 f"SELECT {', '.join([*names, f'{sign} AS n'])} FROM ({chain}\nSELECT * "
                 f"FROM {chain.result}) AS s{len(parts)}"
@@ -246,7 +254,7 @@ def comparison(
         f"SELECT {', '.join([*names, total])} FROM ({compared}) AS compared {groups}HAVING "
         "sum(n) <> 0"
     )
-    return EngineStatement(sql, tuple(loops))
+    return EngineStatement(sql, tuple(loops), tuple(counters))
 
 
 def list_nodes(node: Plan, nodes: dict[int, Plan]) -> None:

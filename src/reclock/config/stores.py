@@ -72,8 +72,15 @@ class StoreSettings(BaseModel):
     sinks: str = Field(
         default="",
         description=(
-            "root of the Delta and Iceberg tables that sinks write: a folder or an s3:// prefix; "
+            "root of the tables and files that sinks write: a folder or an s3:// prefix; "
             "<home>/sinks if empty"
+        ),
+    )
+    exports: str = Field(
+        default="",
+        description=(
+            "root of the folders that COPY ... TO 'path' writes: a folder or an s3:// prefix; "
+            "refused if empty"
         ),
     )
     lineage_namespace: str = Field(
@@ -118,17 +125,12 @@ class StoreSettings(BaseModel):
         """delta-rs's names for the settings of an object store; none for a local root."""
         if not root.startswith("s3"):
             return {}
-        options = {"AWS_REGION": self.s3_region, "aws_conditional_put": "etag"}
-        if self.s3_endpoint:
-            options |= {
-                "AWS_ENDPOINT_URL": self.s3_endpoint,
-                "AWS_ALLOW_HTTP": "true",
-                "AWS_VIRTUAL_HOSTED_STYLE_REQUEST": "false",
-            }
-        if self.s3_access_key_id:
-            options["AWS_ACCESS_KEY_ID"] = self.s3_access_key_id
-            options["AWS_SECRET_ACCESS_KEY"] = self.s3_secret_access_key.get_secret_value()
-        return options
+        return s3_store_options(
+            self.s3_endpoint,
+            self.s3_region,
+            self.s3_access_key_id,
+            self.s3_secret_access_key.get_secret_value(),
+        )
 
     @property
     def buckets_root(self) -> str:
@@ -166,3 +168,22 @@ class StoreSettings(BaseModel):
             raise ConfigurationError(
                 f'cannot make "{error.filename}"', detail=error.strerror
             ) from error
+
+
+def s3_store_options(
+    endpoint: str, region: str, access_key_id: str, secret_access_key: str, session_token: str = ""
+) -> dict[str, str]:
+    """delta-rs's names for the settings of S3. What is empty comes from the usual AWS chain."""
+    options = {"AWS_REGION": region, "aws_conditional_put": "etag"}
+    if endpoint:
+        options |= {
+            "AWS_ENDPOINT_URL": endpoint,
+            "AWS_ALLOW_HTTP": "true",
+            "AWS_VIRTUAL_HOSTED_STYLE_REQUEST": "false",
+        }
+    if access_key_id:
+        options["AWS_ACCESS_KEY_ID"] = access_key_id
+        options["AWS_SECRET_ACCESS_KEY"] = secret_access_key
+    if session_token:
+        options["AWS_SESSION_TOKEN"] = session_token
+    return options

@@ -9,13 +9,14 @@ class TimeSettings(BaseModel):
     tick_patience_ms: int = Field(
         default=2_000,
         gt=0,
-        description="how long `reclock tick` waits for slow sources before it publishes the "
-        "others; "
-        "a slow source is "
-        "published when it is ready",
+        description="how long `reclock tick` waits for sources, clusters and sinks before it "
+        "publishes the other sources, and no longer than until the next tick; one that was slow is "
+        "not waited for again, and a slow source is published when it is ready",
     )
     source_threads: int = Field(
-        default=16, gt=0, description="how many sources a tick works on at the same time"
+        default=16,
+        gt=0,
+        description="how many sources a tick works on at the same time, and as many slow ones",
     )
     introspection_interval_ms: int = Field(
         default=2_000,
@@ -71,6 +72,14 @@ class TimeSettings(BaseModel):
     )
     read_hold_lease_ms: int = Field(
         default=60_000, gt=0, description="how long a read hold lasts without renewal"
+    )
+    advisory_lock_lease_ms: int = Field(
+        default=15_000,
+        gt=0,
+        description=(
+            "how long the advisory locks of a session last after its process was killed, or lost "
+            "consensus"
+        ),
     )
     statement_timeout_ms: int = Field(
         default=60_000, gt=0, description="how long a statement may wait and run"

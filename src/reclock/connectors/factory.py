@@ -18,7 +18,7 @@ from reclock.connectors.load_generators.connector import Generator
 from reclock.connectors.objects.compression import Unzipped
 from reclock.connectors.objects.connector import Objects
 from reclock.connectors.objects.notifications import NotificationQueue
-from reclock.connectors.objects.object_store import ObjectStore, S3Buckets
+from reclock.connectors.objects.object_store import ObjectStore, S3Buckets, s3_arguments
 from reclock.definitions.connections import SecretResolver, no_secrets
 from reclock.definitions.formats import (
     BytesFormat,
@@ -70,13 +70,7 @@ def _(upstream: ObjectsConnector, source: SourceSpec, context: ConnectionContext
             Unzipped(context.buckets, upstream.compression), upstream, source.format, source.desc
         )
     client = aws_client(upstream.connection, context.resolve_secret)
-    buckets = S3Buckets(
-        client.get("endpoint_url", ""),
-        client.get("region_name", "us-east-1"),
-        client.get("aws_access_key_id", ""),
-        client.get("aws_secret_access_key", ""),
-        client.get("aws_session_token", ""),
-    )
+    buckets = S3Buckets(*s3_arguments(client))
     queue = NotificationQueue(source.id, upstream.queue, client) if upstream.queue else None
     return Objects(
         Unzipped(buckets, upstream.compression), upstream, source.format, source.desc, queue

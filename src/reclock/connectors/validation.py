@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 
+from reclock.connectors import hive_metastore
 from reclock.connectors.clients import (
     aws_client,
     iceberg_rest_client,
@@ -14,6 +15,7 @@ from reclock.connectors.clients import (
 )
 from reclock.definitions.connections import (
     AWS,
+    HIVE,
     ICEBERG,
     KAFKA,
     POSTGRES,
@@ -105,10 +107,15 @@ def _iceberg(connection: Connection, resolve_secret: SecretResolver) -> None:
         ) from error
 
 
+def _hive(connection: Connection, resolve_secret: SecretResolver) -> None:
+    hive_metastore.validate(str(dict(connection.options)["URL"]))
+
+
 _VALIDATORS: Mapping[str, Callable[[Connection, SecretResolver], None]] = {
     KAFKA: _kafka,
     POSTGRES: _postgres,
     SCHEMA_REGISTRY: _registry,
     AWS: _aws,
     ICEBERG: _iceberg,
+    HIVE: _hive,
 }

@@ -51,8 +51,9 @@ class ClusterController(Protocol):
         ...
 
     def peek(self, peek: Peek, pause: Pause | None = None, *, replica: str = "") -> PeekResponse:
-        """See `Replica.peek`; the controller has reached the peek's ``catalog_ts``. By the replica
-        of that name, or without one by any. Raises ``UnknownObject`` for a name that is none's."""
+        """See `Replica.peek`; waits until the controller has reached the peek's ``catalog_ts``. By
+        the replica of that name, or without one by any. Raises ``UnknownObject`` for a name that is
+        none's."""
         ...
 
     def cancel(self, cancel: CancelPeek) -> None:
@@ -112,12 +113,14 @@ class ComputeController(Controller):
         return self.replica.running().keys()
 
     def peek(self, peek: Peek, pause: Pause | None = None, *, replica: str = "") -> PeekResponse:
+        self.await_frontier(peek.catalog_ts, pause)
         return self.target(replica).peek(peek)
 
     def cancel(self, cancel: CancelPeek) -> None:
         self.replica.carry_out(cancel)
 
     def engine_of(self, peek: Peek, pause: Pause | None = None) -> str:
+        self.await_frontier(peek.catalog_ts, pause)
         return self.replica.engine_of(peek)
 
     def refresh(self, refresh: Refresh, pause: Pause | None = None) -> RefreshResponse:

@@ -152,7 +152,7 @@ def sink_spec(catalog: PlannerCatalog, id: GlobalId) -> SinkSpec:
 
 def _sink_input(catalog: PlannerCatalog, id: GlobalId, cluster_id: int) -> SinkInput:
     on = catalog.relation(id)
-    indexes = tuple(index.id for index in catalog.indexes(id) if index.cluster_id == cluster_id)
+    indexes = tuple(index.id for index in catalog.indexes_on(id) if index.cluster_id == cluster_id)
     return SinkInput(expand(Get(on.collection, str(on.name), on.desc), catalog), indexes)
 
 

@@ -48,7 +48,7 @@ _KAFKA_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 
 KAFKA, POSTGRES, SCHEMA_REGISTRY, AWS = "KAFKA", "POSTGRES", "CONFLUENT SCHEMA REGISTRY", "AWS"
-ICEBERG = "ICEBERG CATALOG"
+ICEBERG, HIVE = "ICEBERG CATALOG", "HIVE METASTORE"
 
 OPTIONS: Mapping[str, Mapping[str, Option]] = {
     KAFKA: {
@@ -87,6 +87,7 @@ OPTIONS: Mapping[str, Mapping[str, Option]] = {
         "TOKEN": Option(Secrecy.SECRET),
         "SCOPE": Option(),
     },
+    HIVE: {"URL": Option(is_required=True)},
 }
 """The kinds of connection, and the options of each."""
 

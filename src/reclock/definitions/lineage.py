@@ -3,8 +3,9 @@ from the process that did the work to the one that reports it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import quote
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,12 @@ class JobLineage:
     inputs: tuple[Dataset, ...]
     outputs: tuple[Output, ...]
     sql: str = ""
+
+
+def asset_uri(parts: Sequence[str]) -> str:
+    """That of the asset for the relation or sink whose whole name has these parts:
+    ``reclock://<database>/<schema>/<name>``."""
+    return "reclock://" + "/".join(quote(part, safe="") for part in parts)
 
 
 def from_json(value: Mapping[str, object]) -> JobLineage:

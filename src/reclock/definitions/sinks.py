@@ -78,15 +78,30 @@ class KafkaTarget:
 
 
 @dataclass(frozen=True, slots=True)
+class TableRegistration:
+    """The name of a sink's table in the catalog behind ``connection``. An empty part is that of the
+    sink's own name."""
+
+    connection: Connection
+    namespace: str = ""
+    table: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class DeltaTarget:
-    """A plain Delta table of the current rows, in ``path`` below the root of sinks."""
+    """A plain Delta table of the current rows, in ``path`` below the root of sinks; with a
+    ``registration``, other programs find it by name."""
 
     path: str
+    registration: TableRegistration | None = None
 
     type_name: ClassVar[str] = "delta"
 
 
 FILE_FORMATS = ("PARQUET", "CSV", "JSON")
+
+FILE_BYTES = 256 << 20
+"""About how many bytes a file has at most."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ A module an area; all are imported from here.
 
 from reclock.errors.catalog import *  # noqa: F403
 from reclock.errors.consensus import *  # noqa: F403
+from reclock.errors.extras import *  # noqa: F403
 from reclock.errors.files import *  # noqa: F403
 from reclock.errors.privileges import *  # noqa: F403
 from reclock.errors.processes import *  # noqa: F403

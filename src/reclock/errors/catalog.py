@@ -160,6 +160,15 @@ class DependentObjects(ReclockError):
         self.kind, self.name, self.dependents = kind, name, dependents
 
 
+class InvalidViewReplacement(ReclockError):
+    """CREATE OR REPLACE VIEW would take a column from the objects that depend on the view."""
+
+    sqlstate = "42P16"
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+
+
 class RequiredIndex(ReclockError):
     """A drop would leave a materialized view without the index that maintains it."""
 

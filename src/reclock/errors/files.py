@@ -5,9 +5,10 @@ from __future__ import annotations
 import errno
 import re
 
+from reclock.errors.extras import extra_not_installed
 from reclock.errors.root import ReclockError
 
-__all__ = ["FileAccessFailed", "file_access_failure", "plain_text"]
+__all__ = ["FileAccessFailed", "known_failure", "plain_text"]
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _NO_SPACE = "No space left on device"
@@ -27,9 +28,11 @@ class FileAccessFailed(ReclockError):
             self.sqlstate = "53100"
 
 
-def file_access_failure(failure: BaseException) -> FileAccessFailed | None:
-    """The error for users, if that is what an exception of the system or of a library says;
-    otherwise None."""
+def known_failure(failure: BaseException) -> ReclockError | None:
+    """The error for users, if an exception of the system or of a library says that a file cannot
+    be accessed, or that a package is not installed; otherwise None."""
+    if (missing := extra_not_installed(failure)) is not None:
+        return missing
     detail = plain_text(failure)
     is_full = getattr(failure, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or _NO_SPACE in detail
     return (

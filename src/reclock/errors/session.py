@@ -54,6 +54,28 @@ class WrongNumberOfParameters(ReclockError):
         self.name, self.given, self.wanted = name, given, wanted
 
 
+class LockTimeout(ReclockError):
+    """A statement waited longer than ``lock_timeout`` for an advisory lock."""
+
+    sqlstate = "55P03"
+
+    def __init__(self) -> None:
+        super().__init__("canceling statement due to lock timeout")
+
+
+class AdvisoryLocksLost(ReclockError):
+    """The session held advisory locks, and could not renew them in time: another session may have
+    them now. The connection ends."""
+
+    sqlstate = "57P01"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "terminating connection because its advisory locks may be lost",
+            detail="they could not be renewed in consensus in time",
+        )
+
+
 class NoTransaction(ReclockError):
     """The statement needs a transaction block, and none is open."""
 

@@ -1,4 +1,4 @@
-"""Errors of sinks."""
+"""Errors of sinks, and of COPY into files."""
 
 from __future__ import annotations
 
@@ -29,6 +29,41 @@ class TargetChanged(SinkError):
             detail=detail,
             hint="restore the target; or drop the sink and create it for a new one",
         )
+
+
+class RegistrationFailed(ReclockError):
+    """The table of a sink cannot be registered in a catalog, or dropped from it. The sink itself
+    goes on."""
+
+    sqlstate = "58030"
+
+
+class TargetNotEmpty(ReclockError):
+    """The folder of a COPY into files has files already, or another COPY was faster."""
+
+    sqlstate = "58P02"
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(
+            f'the folder "{folder}" is not empty',
+            hint="name a new folder; files without a manifest may be left from a COPY that was "
+            "killed, and can be deleted",
+        )
+        self.folder = folder
+
+
+class TargetComplete(ReclockError):
+    """The folder of a COPY into files lies within a folder that another export, or a sink, has
+    written and described in a manifest."""
+
+    sqlstate = "58P02"
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(
+            f'the folder "{folder}" is an export, whose files its manifests name',
+            hint="name a folder that lies in no other export",
+        )
+        self.folder = folder
 
 
 class SinkNotSwitched(ReclockError):

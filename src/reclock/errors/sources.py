@@ -78,6 +78,11 @@ class UpstreamChanged(SourceError):
         self.partition, self.offset, self.upper = partition, offset, upper
 
 
+class UnpublishedGone(UpstreamChanged):
+    """Something that is claimed and not published was deleted upstream. The step goes on without
+    it."""
+
+
 class UpstreamLost(UpstreamChanged):
     """The data that a source would read next no longer exists. No decision about offsets brings it
     back: the source begins anew."""

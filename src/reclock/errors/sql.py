@@ -183,14 +183,13 @@ class DuplicateColumn(ReclockError):
 
 
 class DuplicateAlias(ReclockError):
-    """Two relations of one FROM have the same name."""
+    """Two relations of one FROM, or two queries of one WITH, have the same name."""
 
     sqlstate = "42712"
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, what: str = "table name") -> None:
         super().__init__(
-            f'table name "{name}" specified more than once',
-            hint="give one of them an alias with AS",
+            f'{what} "{name}" specified more than once', hint="give one of them another name"
         )
         self.name = name
 
@@ -273,6 +272,15 @@ class InvalidWindow(ReclockError):
     sqlstate = "42P20"
 
 
+class InvalidFrameOffset(ReclockError):
+    """An offset of a window's frame, or a number of a window function, is NULL or too small. The
+    SQLSTATE is PostgreSQL's."""
+
+    def __init__(self, message: str, sqlstate: str) -> None:
+        super().__init__(message)
+        self.sqlstate = sqlstate
+
+
 class InvalidRecursion(ReclockError):
     """A query of ``WITH RECURSIVE`` reads itself where it may not."""
 
@@ -286,12 +294,8 @@ class InvalidOption(ReclockError):
 
 
 RECURSION_HINT = (
-    "it may never end; SET max_recursion_iterations raises the limit of a query, but not of a view"
-)
-
-
-RECURSION_LIMIT_HINT = (
-    "it may never end; RETURN AT RECURSION LIMIT returns the rows that it has then"
+    "it may never end; SET max_recursion_iterations raises the limit of a query, but not of a "
+    "view; WITH MUTUALLY RECURSIVE (RETURN AT RECURSION LIMIT …) returns the rows at its limit"
 )
 
 

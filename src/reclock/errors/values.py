@@ -27,9 +27,29 @@ class MomentOutOfRange(ReclockError):
 
     sqlstate = "22008"
 
-    def __init__(self, text: str) -> None:
-        super().__init__(f'date/time field value out of range: "{text}"')
+    def __init__(self, text: str = "", *, message: str | None = None) -> None:
+        super().__init__(message or f'date/time field value out of range: "{text}"')
         self.text = text
+
+
+class InvalidFormattedMoment(ReclockError):
+    """A text does not have the format that ``to_timestamp`` or ``to_date`` reads."""
+
+    sqlstate = "22007"
+
+    def __init__(self, message: str, detail: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message, detail=detail, hint=hint)
+
+
+class InvalidNumberFormat(ReclockError):
+    """A format of ``to_char`` for numbers is invalid, or not supported. The SQLSTATE is
+    PostgreSQL's."""
+
+    sqlstate = "42601"
+
+    def __init__(self, message: str, sqlstate: str = sqlstate) -> None:
+        super().__init__(message)
+        self.sqlstate = sqlstate
 
 
 class InvalidInterval(InvalidText):
@@ -101,6 +121,23 @@ class TooManyDigits(ReclockError):
             hint=DIGITS_HINT,
         )
         self.number, self.scale = number, scale
+
+
+class JsonPathError(ReclockError):
+    """A ``jsonpath`` has no valid syntax, or fails on a document. The SQLSTATE is PostgreSQL's."""
+
+    def __init__(self, message: str, sqlstate: str) -> None:
+        super().__init__(message)
+        self.sqlstate = sqlstate
+
+
+class ConversionError(ReclockError):
+    """Bytes are no valid text in an encoding, or a text spells no bytes in it. The SQLSTATE is
+    PostgreSQL's."""
+
+    def __init__(self, message: str, sqlstate: str = "22023", *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.sqlstate = sqlstate
 
 
 class EvaluationError(ReclockError):

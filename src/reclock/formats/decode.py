@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from itertools import islice
 
 import pyarrow as pa
@@ -17,13 +18,14 @@ import pyarrow.csv
 import pyarrow.json
 
 from reclock.algebra.json_documents import member_forms
-from reclock.algebra.relations import JSONB, RelationDesc, TypeName
+from reclock.algebra.relations import JSONB, Column, RelationDesc, ScalarType, TypeName
 from reclock.algebra.textual import textual
 from reclock.algebra.textual.description import TextualType
 from reclock.collections.schema import arrow_schema
 from reclock.collections.text_lengths import within_limit
 from reclock.definitions.formats import BytesFormat, CsvFormat, JsonFormat, LineFormat, TextFormat
 from reclock.errors import DecodeFailed, InvalidJson, ReclockError
+from reclock.formats.composites import of_documents, of_texts
 from reclock.formats.records import BYTE_ORDER_MARK, quote_of, record_ends
 
 _NAMELESS = "Failed to convert JSON"
@@ -33,6 +35,12 @@ _BLANK = re.compile(rb"^[ \t\r]*$", re.MULTILINE)
 _NO_OBJECT = re.compile(rb"^[ \t\r]*+(?!\{.*\}[ \t\r]*$|$)", re.MULTILINE)
 """Lines of spaces alone, and other lines that do not begin and end with braces: no JSON value that
 has a newline in it has none."""
+
+_SPECIAL = {f'"{text}"': text for text in ("NaN", "Infinity", "-Infinity")}
+"""What writers of JSON, such as Debezium and Reclock's sinks, make of floats that are no numbers
+there, and what Arrow reads as such floats."""
+_HAS_SPECIAL = re.compile("|".join(_SPECIAL).encode())
+_NUMBER = re.compile(r"[-+.]*\d")
 
 _TRUE = ("true", "t", "yes", "y", "on", "1")
 _FALSE = ("false", "f", "no", "n", "off", "0")
@@ -151,16 +159,17 @@ def _decode(
     try:
         if isinstance(format, JsonFormat):
             documents = _members(
-                run, [column.name for column in desc.columns if column.type == JSONB]
+                run, [column.name for column in desc.columns if _is_document(column.type)]
             )
         try:
-            table = _read(run, format, _carriers(desc, schema, format, is_lenient=False), header)
-        except pa.ArrowInvalid:
-            if not any(type.name is TypeName.TIMESTAMPTZ for type in desc.types):
+            table = _read_moments(run, format, desc, header)
+        except pa.ArrowInvalid as error:
+            floats = [column for column in desc.columns if column.type.is_float]
+            if not (floats and isinstance(format, JsonFormat) and _HAS_SPECIAL.search(run)):
                 raise
-            # Arrow insists on a zone; as in PostgreSQL, a moment without one is in the session's,
-            # which is UTC
-            table = _read(run, format, _carriers(desc, schema, format, is_lenient=True), header)
+            documents |= _floats(run, floats, error)
+            others = tuple(column for column in desc.columns if column.name not in documents)
+            table = _read_moments(run, format, RelationDesc(others), header)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError) as error:
         raise _Undecodable(_reason(str(error), desc, header)) from error
     except InvalidJson as error:
@@ -172,11 +181,17 @@ def _decode(
                 documents[column.name]
                 if column.name in documents
                 else _fit(table[column.name], field.type)
+                if column.type.is_flat
+                else table[column.name]
             )
+            if not column.type.is_flat:
+                read = _composites(read, format, column.type)
             description = textual(column.type)
             if description is not None and column.name not in documents:
                 read = _normal_forms(read, description)
             values = within_limit(read, column)
+            if column.type.is_float and pc.any(pc.is_inf(values)).as_py():
+                _check_infinite(run, format, desc, header, column)
         except (pa.ArrowInvalid, ValueError, ReclockError) as error:
             raise _Undecodable(
                 f'column "{column.name}" of type {column.sql_type}: '
@@ -190,14 +205,27 @@ def _decode(
     return pa.table(columns, schema=schema)
 
 
-def _carriers(
-    desc: RelationDesc, schema: pa.Schema, format: LineFormat, *, is_lenient: bool
-) -> pa.Schema:
+def _read_moments(
+    run: bytes, format: LineFormat, desc: RelationDesc, header: Sequence[str] | None
+) -> pa.Table:
+    """The columns of ``desc`` that Arrow's reader has. Arrow insists on a zone; as in PostgreSQL, a
+    moment without one is in the session's, which is UTC."""
+    try:
+        return _read(run, format, _carriers(desc, format, is_lenient=False), header)
+    except pa.ArrowInvalid:
+        if not any(type.name is TypeName.TIMESTAMPTZ for type in desc.types):
+            raise
+        return _read(run, format, _carriers(desc, format, is_lenient=True), header)
+
+
+def _carriers(desc: RelationDesc, format: LineFormat, *, is_lenient: bool) -> pa.Schema:
     """The types that Arrow's reader returns: text for types that it does not have, which ``_fit``
     converts."""
 
-    def carrier(name: TypeName, type: pa.DataType) -> pa.DataType:
-        match name:
+    def carrier(column: ScalarType, type: pa.DataType) -> pa.DataType:
+        match column.name:
+            case _ if not column.is_flat:
+                return pa.string()
             case TypeName.BYTEA if not isinstance(format, BytesFormat):
                 return pa.string()
             case TypeName.TIMESTAMPTZ if is_lenient:
@@ -207,14 +235,44 @@ def _carriers(
             case _:
                 return type
 
+    schema = arrow_schema(desc, with_updates=False)
     return pa.schema(
         [
-            pa.field(field.name, carrier(type.name, field.type))
+            pa.field(field.name, carrier(type, field.type))
             for field, type in zip(schema, desc.types, strict=True)
-            # Arrow cannot keep a part of a document
-            if not (isinstance(format, JsonFormat) and type == JSONB)
+            if not (isinstance(format, JsonFormat) and _is_document(type))
         ]
     )
+
+
+def _is_document(type: ScalarType) -> bool:
+    """Whether values are parts of a JSON document, which Arrow cannot keep."""
+    return type == JSONB or not type.is_flat
+
+
+def _composites(texts: pa.ChunkedArray, format: LineFormat, type: ScalarType) -> pa.ChunkedArray:
+    """The arrays or intervals that the texts are. Raises ``ValueError``."""
+    is_json = isinstance(format, JsonFormat)
+    values = (of_documents if is_json else of_texts)(
+        texts.to_pylist(), type, partial(_elements, type=type.element or type, is_json=is_json)
+    )
+    return pa.chunked_array([values])
+
+
+def _elements(items: Sequence[str | None], type: ScalarType, is_json: bool) -> pa.Array:
+    """The elements of arrays, as records of one column."""
+    format = JsonFormat() if is_json else CsvFormat(has_header=False)
+    lines = [
+        f'{{"element":{item or "null"}}}'
+        if is_json
+        else ""
+        if item is None
+        else '"' + item.replace('"', '""') + '"'
+        for item in items
+    ]
+    run = "".join(f"{line}\n" for line in lines).encode()
+    table = _decode(run, format, RelationDesc((Column("element", type),)), None)
+    return table["element"].combine_chunks()
 
 
 def _members(run: bytes, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
@@ -228,6 +286,47 @@ def _members(run: bytes, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
         name: pa.chunked_array([[row[i] for row in rows]], pa.string())
         for i, name in enumerate(names)
     }
+
+
+def _floats(
+    run: bytes, columns: Sequence[Column], error: pa.ArrowInvalid
+) -> dict[str, pa.ChunkedArray]:
+    """The floating-point columns, where some values are text because JSON has no number for them.
+    Raises ``error`` if other values are no numbers either."""
+    try:
+        documents = _members(run, [column.name for column in columns])
+    except InvalidJson as invalid:
+        raise error from invalid
+    for column in columns:
+        values = documents[column.name].to_pylist()
+        if any(value not in _SPECIAL and not _NUMBER.match(value or "0") for value in values):
+            raise error
+        texts = [_SPECIAL.get(value, value) for value in values]
+        [field] = arrow_schema(RelationDesc((column,)), with_updates=False)
+        documents[column.name] = pc.cast(pa.chunked_array([texts], pa.string()), field.type)
+    return documents
+
+
+def _check_infinite(
+    run: bytes,
+    format: LineFormat,
+    desc: RelationDesc,
+    header: Sequence[str] | None,
+    column: Column,
+) -> None:
+    """Raises ``ValueError`` if a number is too large for the floating-point column: Arrow makes
+    infinity of it."""
+    if isinstance(format, JsonFormat):
+        [texts] = _members(run, [column.name]).values()
+    else:
+        carriers = _carriers(desc, format, is_lenient=True)
+        place = carriers.get_field_index(column.name)
+        text = pa.field(column.name, pa.string())
+        texts = _read(run, format, carriers.set(place, text), header)[column.name]
+    [field] = arrow_schema(RelationDesc((column,)), with_updates=False)
+    for number in (text for text in texts.to_pylist() if text and _NUMBER.match(text)):
+        if pc.is_inf(pa.scalar(float(number)).cast(field.type)).as_py():
+            raise ValueError(f"{number} is out of range")
 
 
 def _normal_forms(texts: pa.ChunkedArray, description: TextualType) -> pa.ChunkedArray:

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -30,7 +31,7 @@ from reclock.algebra.relations import (
     ScalarType,
     numeric,
 )
-from reclock.errors import InvalidOption
+from reclock.errors import ExtraNotInstalled, InvalidOption
 
 HEX = "\\x"
 """The prefix of a compiled schema as text."""
@@ -60,7 +61,9 @@ WRAPPERS = frozenset(
 @lru_cache(maxsize=64)
 def compiled(text: str, imports: tuple[tuple[str, str], ...] = ()) -> str:
     """The compiled schema of a ``.proto`` file, which may import files of these names. Raises
-    ``InvalidOption`` with protoc's message."""
+    ``InvalidOption`` with protoc's message, and ``ExtraNotInstalled``."""
+    if find_spec("grpc_tools") is None:
+        raise ExtraNotInstalled("grpc_tools")
     with tempfile.TemporaryDirectory() as folder:
         described = FileDescriptorSet()
         for name, content in ((_MAIN, text), *imports):

@@ -120,6 +120,8 @@ def subjects(settings: Mapping[str, Any]) -> list[str]:
     """All subjects. Raises ``UpstreamUnavailable``."""
     try:
         return list(_client(tuple(sorted(settings.items()))).get_subjects())
+    except ModuleNotFoundError:  # says which extra is missing, not that the registry is
+        raise
     except Exception as error:
         raise _unavailable(settings, error) from error
 

@@ -11,11 +11,13 @@ restart at any point gives the same bindings.
     BOUND      choose a staging folder, stage, seal             STAGED, with the files
     STAGED     audit                                            AUDITED, with the failed checks
     AUDITED    unless a check blocks: record what is skipped,
-               commit, publish                                  COMMITTING if several commits; (none)
+               commit                                           COMMITTING if several commits
+    committed  publish, with the steps of other sources         (none)
 
     problem                          what happens to the claim
     the upstream fails               it has the error, and any writer may take it over: a stall
     the writer dies                  another writer takes it over after the lease, from its phase
+    what was not published is gone   it is bound again without it
     another writer takes it over     the previous writer's writes fail: all depend on the claim
     a person decides about the step  likewise; the next writer finds the decision in the claim
 
@@ -40,6 +42,7 @@ from reclock.errors import (
     DecodeFailed,
     InternalError,
     SourceError,
+    UnpublishedGone,
     UpstreamBusy,
 )
 from reclock.ingest import effects, events
@@ -59,8 +62,7 @@ class Goal(StrEnum):
     PROBE = "probe"
     """To whether there is anything to do. Nothing is claimed, and nothing is written."""
     STAGE = "stage"
-    """To staged rows. A step that has passed its audit is published first, and then the next one
-    begins."""
+    """To staged rows. A step that has passed its audit is left as it is, for a publication."""
     AUDIT = "audit"
     PUBLISH = "publish"
     """To committed rows, which are then published with those of other sources."""
@@ -86,6 +88,8 @@ class Ingestion:
     examined: events.Examined | None = None
     written: events.RowsStaged | None = None
     """The staged rows, which are not sealed yet."""
+    has_reread: bool = False
+    """Whether this writer has read the ranges again because some of them were gone."""
 
     @property
     def held(self) -> Step:
@@ -158,8 +162,11 @@ def _(event: events.Inspected, ingestion: Ingestion) -> Next:
 def _(event: events.TakenOver, ingestion: Ingestion) -> Next:
     step = event.step
     ingestion = replace(ingestion, step=step)
-    if ingestion.goal is Goal.STAGE and not event.is_committed and not step.has_passed:
-        return ingestion, (effects.ExamineSource(step),)
+    if ingestion.goal is Goal.STAGE:
+        has_passed = event.is_committed or step.has_passed
+        return ingestion, (
+            effects.End(IngestState.STAGED) if has_passed else effects.ExamineSource(step),
+        )
     if (refusal := _refusal(ingestion, event)) is not None:
         return ingestion, (refusal,)
     if ingestion.goal is Goal.AUDIT:
@@ -373,11 +380,13 @@ def _(event: events.SourceFailed, ingestion: Ingestion) -> Next:
         return ingestion, (effects.ClaimGroup(step, has_lease=False), _end_of(event.error))
     if ingestion.goal is not Goal.STAGE or step.phase in PASSED:
         return ingestion, (effects.StallSource(event.error),)
-    ingestion, todo = _stall(ingestion, step, event.error)
     is_staging = step.phase is Phase.BOUND and not step.decisions.is_reread
     discard = (
         (effects.DiscardStaged(step.staging),) if is_staging and step.staging is not None else ()
     )
+    if isinstance(event.error, UnpublishedGone) and not ingestion.has_reread:
+        return replace(ingestion, has_reread=True), (*discard, effects.RereadRanges(step))
+    ingestion, todo = _stall(ingestion, step, event.error)
     return ingestion, (*discard, *todo)
 
 
@@ -397,7 +406,7 @@ def _end_of(error: SourceError) -> Final:
     return effects.StallSource(error)
 
 
-# --- from staged rows to a published step ---
+# --- from staged rows to committed ones ---
 
 
 @_on.register
@@ -412,16 +421,4 @@ def _(event: events.AuditConcluded, ingestion: Ingestion) -> Next:
 
 @_on.register
 def _(event: events.RowsCommitted, ingestion: Ingestion) -> Next:
-    step = ingestion.held
-    publish = (
-        effects.PublishStep(step) if ingestion.goal is Goal.STAGE else effects.ReadyToPublish(step)
-    )
-    return ingestion, (Failpoint("ingest.after_commit"), publish)
-
-
-@_on.register
-def _(event: events.StepPublished, ingestion: Ingestion) -> Next:
-    return replace(ingestion, step=None), (
-        Failpoint("ingest.after_publish"),
-        effects.ExamineSource(None),
-    )
+    return ingestion, (Failpoint("ingest.after_commit"), effects.ReadyToPublish(ingestion.held))

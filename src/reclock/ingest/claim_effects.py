@@ -9,7 +9,6 @@ from types import TracebackType
 from typing import Self
 
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.timestamps import Timestamp
 from reclock.collections.lake import Lake
 from reclock.connectors.connector import Skip
 from reclock.consensus.frontiers.claims import Claim
@@ -109,9 +108,6 @@ class ClaimEffects:
                     step.staged, step.increments, step.at, step.failed, step.revived
                 )
                 return events.RowsCommitted()
-            case effects.PublishStep(step):
-                self._frontiers.publish({self._source.id: self.held.claim}, Timestamp(step.at + 1))
-                return events.StepPublished()
             case _:
                 raise InternalError(f"no claim has to do with {effect}")
         return None

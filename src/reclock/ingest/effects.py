@@ -132,13 +132,6 @@ class CommitRows:
 
 
 @dataclass(frozen=True, slots=True)
-class PublishStep:
-    """Publish the step, which ends its claim. Answered by ``StepPublished``."""
-
-    step: Step
-
-
-@dataclass(frozen=True, slots=True)
 class Failpoint:
     """A moment between two durable effects, at which a test kills the process."""
 
@@ -206,7 +199,6 @@ Effect = (
     | DiscardStaged
     | RecordSkips
     | CommitRows
-    | PublishStep
     | Failpoint
     | Final
 )

@@ -130,11 +130,6 @@ class RowsCommitted:
     """Every output durably has its rows."""
 
 
-@dataclass(frozen=True, slots=True)
-class StepPublished:
-    """The step is published, and the group is not claimed."""
-
-
 Event = (
     Started
     | Inspected
@@ -150,5 +145,4 @@ Event = (
     | SourceFailed
     | AuditConcluded
     | RowsCommitted
-    | StepPublished
 )

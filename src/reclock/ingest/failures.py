@@ -9,6 +9,7 @@ from typing import Any
 from reclock.errors import (
     DecodeFailed,
     SourceError,
+    UnpublishedGone,
     UpstreamChanged,
     UpstreamLost,
     UpstreamReplaced,
@@ -37,8 +38,9 @@ def decode_failure(text: str) -> SourceError:
             return DecodeFailed(
                 fields["partition"], fields["offset"], detail=fields["detail"], unit=fields["unit"]
             )
-        case "UpstreamChanged":
-            return UpstreamChanged(
+        case "UpstreamChanged" | "UnpublishedGone" as kind:
+            changed = UpstreamChanged if kind == "UpstreamChanged" else UnpublishedGone
+            return changed(
                 fields["partition"], fields["offset"], **_texts(fields), upper=fields.get("upper")
             )
         case "UpstreamLost" | "UpstreamReplaced" as kind:

@@ -44,10 +44,10 @@ def ingest(
     """Bring the source to a staged step, at ``at`` or at the time of an earlier step. Nothing of it
     is visible yet.
 
-    An earlier step that has passed its audit is published first, and then a new one begins. Without
-    new data upstream, nothing is claimed or committed. ``owner`` names this
-    writer. Two writers may call this at once: one of them gets ``BUSY``. With ``is_history`` the
-    step binds only what the upstream had before its time.
+    If an earlier step has passed its audit, only its publication is missing, and nothing new
+    begins. Without new data upstream, nothing is claimed. ``owner`` names this writer. Two writers
+    may call this at once: one of them gets ``BUSY``. With ``is_history`` the step binds only what
+    the upstream had before its time.
 
     ``record_skips`` stores what an earlier step gives up before that step is committed.
     ``is_wanted`` says whether the source still exists, and ``restarts`` which readings were
@@ -94,22 +94,25 @@ def ingest(
             report = IngestReport.of(source.name, ingestion.held)
         case _:
             raise InternalError(f'the ingestion of "{source.name}" ended with {end}')
-    return _with_waiting(report, writer, SourceCollections.open(lake, source), ingestion.probed)
+    return _with_waiting(report, writer, SourceCollections.open(lake, source), ingestion)
 
 
 def _with_waiting(
     report: IngestReport,
     writer: SourceEffects,
     collections: SourceCollections,
-    probed: events.Probed | None,
+    ingestion: Ingestion,
 ) -> IngestReport:
-    """The report with the abandoned partitions and the guests that have not begun. A guest without
-    a collection is not known yet."""
+    """The report with the partitions that are no longer read from this step on, and the guests that
+    have not begun. A guest without a collection is not known yet."""
     if isinstance(writer.connector, SupportsRestart):
         _, bound = collections.read_bound()
+        step = ingestion.step.increments if ingestion.step is not None else ()
+        bound = {**bound, **{part.partition: (part.upper, *part.evidence) for part in step}}
         report = replace(report, abandoned=tuple(writer.connector.abandoned_partitions(bound)))
     if not writer.source.guests:
         return report
+    probed = ingestion.probed
     increments, blocked = (probed.increments, probed.blocked) if probed is not None else ((), {})
     begun = {*collections.read_bound()[1], *collections.begun_by(increments)}
     waiting: dict[GlobalId, BlockedReason | None] = {}

@@ -15,6 +15,7 @@ from reclock.catalog.objects import AuditEvent, StorageUsage
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.consensus.frontiers.groups import GroupFrontier
 from reclock.consensus.objects.pending_cleanup import PendingCleanup
+from reclock.consensus.objects.registrations import RegisteredTable
 from reclock.consensus.objects.statistics import Total
 from reclock.consensus.objects.statuses import Status
 from reclock.introspection.backends import Backend
@@ -164,6 +165,7 @@ class SystemState:
     statuses: Callable[[], Sequence[Status]]
     status_history: Callable[[], Sequence[Status]]
     pending_cleanups: Callable[[], Sequence[PendingCleanup]]
+    registrations: Callable[[], Iterable[RegisteredTable]]
     audit_events: Callable[[], Sequence[AuditEvent]]
     storage_usages: Callable[[], Sequence[StorageUsage]]
     sequences: Callable[[], Iterable[SequenceFacts]]

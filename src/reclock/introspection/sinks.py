@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from reclock.algebra.object_ids import object_oid
-from reclock.algebra.relations import BIGINT, OID, TEXT
-from reclock.introspection.relation import Builtin, CatalogState, Rows, desc
+from reclock.algebra.relations import BIGINT, OID, TEXT, TIMESTAMPTZ
+from reclock.introspection.relation import Builtin, CatalogState, Rows, SystemState, desc
 
 
 def _sinks(state: CatalogState) -> Rows:
@@ -22,6 +24,14 @@ def _sinks(state: CatalogState) -> Rows:
             item.owner_role_id,
             item.create_sql,
         )
+
+
+def _registrations(state: SystemState) -> Rows:
+    for table in state.registrations():
+        entry, at = table.entry, datetime.fromtimestamp(table.at / 1000, UTC)
+        status = "failing" if table.error else "registered" if table.is_registered else "pending"
+        place = table.sink_id, table.sink, entry.url, entry.namespace, entry.table
+        yield *place, status, table.error, table.detail, table.hint, at
 
 
 SINKS: tuple[Builtin, ...] = (
@@ -42,5 +52,23 @@ SINKS: tuple[Builtin, ...] = (
             create_sql=TEXT,
         ),
         catalog_rows=_sinks,
+    ),
+    Builtin(
+        "mz_internal",
+        "mz_sink_registrations",
+        desc(
+            "sink_id",
+            sink_id=TEXT,
+            sink=TEXT,
+            url=TEXT,
+            namespace=TEXT,
+            table_name=TEXT,
+            status=TEXT,
+            error=TEXT,
+            detail=TEXT,
+            hint=TEXT,
+            updated_at=TIMESTAMPTZ,
+        ),
+        _registrations,
     ),
 )

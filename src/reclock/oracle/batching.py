@@ -7,13 +7,9 @@ from collections.abc import Mapping
 from concurrent.futures import CancelledError, Future
 
 from reclock.algebra.timestamps import Timestamp
-from reclock.consensus.database.waiting import (
-    CHECK_INTERVAL_S,
-    INTERRUPTIONS,
-    InterruptibleLock,
-    check,
-)
+from reclock.consensus.database.waiting import CHECK_INTERVAL_S, InterruptibleLock, check
 from reclock.errors import UnknownTimeline
+from reclock.interruption import INTERRUPTIONS
 from reclock.oracle.oracle import TimestampOracle
 
 _Batch = Future[Mapping[str, Timestamp]]

@@ -116,6 +116,7 @@ class ConsensusOracle:
         self._consensus = consensus
         self._clock = clock
         self._max_clock_jump_ms = max_clock_jump_ms
+        self._read_all = consensus.repeated(_READ_ALL)
 
     def check_clock(self) -> None:
         """Raises ``ClockImplausible`` if the clock is refused now."""
@@ -154,7 +155,7 @@ class ConsensusOracle:
 
     def read_all(self) -> Mapping[str, Timestamp]:
         """See `TimestampOracle`. One read, as ``read_ts``."""
-        return {row.timeline: Timestamp(row.read_ts) for row in self._consensus.look(_READ_ALL)}
+        return {timeline: Timestamp(read_ts) for timeline, read_ts in self._read_all()}
 
     def write_ts(self, timeline: str) -> Timestamp:
         """See `TimestampOracle`: ``write_ts = max(write_ts + 1, now)``. One statement."""

@@ -34,6 +34,7 @@ from reclock.plan.relational import Plan, collections
 from reclock.protocol.compute import Emit, Emitted, Refresh, Refreshed
 from reclock.runtime.environment import Environment
 from reclock.runtime.stores import Stores
+from reclock.tracing import span
 
 T = TypeVar("T")
 
@@ -81,6 +82,13 @@ def refresh(
     An index that another process refreshes is left to that process, and the report omits it. With
     ``is_patient`` it is first waited for, as long as a claim outlives a process that has died.
     """
+    with span("refresh cluster", name=cluster, at=at):
+        return _refresh(environment, cluster, at, owner, over, is_patient)
+
+
+def _refresh(
+    environment: Environment, cluster: str, at: int, owner: str, over: str | None, is_patient: bool
+) -> RefreshReport:
     stores = environment.stores
     catalog = stores.planner_catalog()
     if cluster not in catalog.clusters:
@@ -105,7 +113,7 @@ def refresh(
                 statuses.append(running_status(stores, id))
                 continue
             status, error = "failing", outcome.error.error()
-        elif isinstance(outcome, ClaimConflict):
+        elif isinstance(outcome, ClaimConflict | UpperMismatch):  # or it just has
             _logger.info(
                 "another process refreshes the index", index=names[id], detail=outcome.detail
             )
@@ -183,9 +191,10 @@ def emit(
     try:
         controller.await_frontier(catalog_ts)
         command = Emit(sink_spec(catalog, entry.id), Timestamp(at), owner, catalog_ts)
-        emitted = _retry_while_claimed(
-            stores, partial(controller.emit, command), is_patient=is_patient
-        )
+        with span("emit to sink", name=sink, at=at):
+            emitted = _retry_while_claimed(
+                stores, partial(controller.emit, command), is_patient=is_patient
+            )
     except ClaimConflict:
         raise  # another process emits: nothing is wrong with the sink
     except Exception as failure:  # the edge of the loop over sinks
@@ -206,16 +215,27 @@ def emit_all(
 ) -> tuple[tuple[Emitted, ...], tuple[TickFailure, ...]]:
     """`emit` for several sinks: the emitted ones, and the stalled ones. Sinks that another process
     emits are left out."""
-    emitted: list[Emitted] = []
-    failures: list[TickFailure] = []
-    for sink in names:
-        try:
-            emitted.append(emit(environment, sink, at, owner=owner, is_patient=is_patient))
-        except ClaimConflict as conflict:
-            _logger.info("another process emits the sink", sink=sink, detail=conflict.detail)
-        except ReclockError as error:  # one sink's trouble is not the others'
-            failures.append(TickFailure.of(sink, error))
-    return tuple(emitted), tuple(failures)
+    outcomes = [
+        attempt_emit(environment, sink, at, owner=owner, is_patient=is_patient) for sink in names
+    ]
+    return (
+        tuple(outcome for outcome in outcomes if isinstance(outcome, Emitted)),
+        tuple(outcome for outcome in outcomes if isinstance(outcome, TickFailure)),
+    )
+
+
+def attempt_emit(
+    environment: Environment, sink: str, at: int, *, owner: str, is_patient: bool = False
+) -> Emitted | TickFailure | None:
+    """`emit`, or its failure: one sink's trouble is not the others'. None if another process emits
+    the sink."""
+    try:
+        return emit(environment, sink, at, owner=owner, is_patient=is_patient)
+    except ClaimConflict as conflict:
+        _logger.info("another process emits the sink", sink=sink, detail=conflict.detail)
+        return None
+    except ReclockError as error:
+        return TickFailure.of(sink, error)
 
 
 def complete_tables(stores: Stores, at: Timestamp) -> None:

@@ -20,7 +20,8 @@ from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.definitions.sources import ObjectsConnector, SourceSpec
 from reclock.errors import AuditFailed, ClaimConflict, ReclockError
 from reclock.ingest.report import IngestReport, IngestState
-from reclock.pipeline import cluster_steps, source_steps
+from reclock.pipeline import cluster_steps, registrations, source_steps
+from reclock.pipeline.announcements import Changes, unannounced
 from reclock.pipeline.lineage import described
 from reclock.pipeline.tick import allocate
 from reclock.pipeline.tick_reports import AuditReport, ClusterReport, TickFailure
@@ -29,18 +30,21 @@ from reclock.runtime.environment import Environment
 
 Tell = Callable[[str], None]
 
-Changes = dict[str, int]
-"""The ``rows`` (or changes) of a relation or sink that are new, all below ``upper``."""
-
 _SHOWN_PARTITIONS = 10
 """How many partitions of a step are listed."""
 
 
 def plan(
-    environment: Environment, *, sources: Sequence[str] | None, at: int | None, tell: Tell
-) -> list[dict[str, Any]]:
-    """What the run works on: a source each, with the time of its step. Sources without news are
-    complete up to that time afterwards; if no source has any, the one item has no name.
+    environment: Environment,
+    *,
+    sources: Sequence[str] | None,
+    at: int | None,
+    announced: Mapping[str, int],
+    tell: Tell,
+) -> dict[str, Any]:
+    """What the run works on, under ``work``: a source each, with the time of its step. Sources
+    without news are complete up to that time afterwards; if no source has any, the one item has no
+    name. Beside it the ``unannounced`` changes, as `work_clusters` answers them.
 
     A source that does not answer within ``tick_patience_ms`` is worked on, so that others do not
     wait for it; one on which a live process is at work is left to that. Raises ``UnknownRelation``,
@@ -59,7 +63,10 @@ def plan(
     tell(f"time {time_of_run}: news in {len(worked_on)} of {len(specs)} sources")
     for name in worked_on:
         tell(f"  {name}")
-    return [{"source": name, "at": int(time_of_run)} for name in worked_on or [""]]
+    return {
+        "work": [{"source": name, "at": int(time_of_run)} for name in worked_on or [""]],
+        "unannounced": _unannounced(environment, announced),
+    }
 
 
 def _busy(environment: Environment, specs: Sequence[SourceSpec], tell: Tell) -> set[GlobalId]:
@@ -77,20 +84,21 @@ def _busy(environment: Environment, specs: Sequence[SourceSpec], tell: Tell) -> 
 def _probe(
     specs: Sequence[SourceSpec], environment: Environment, at: Timestamp
 ) -> dict[GlobalId, IngestState]:
-    """What each source has that answers in time. Those that fail are left out: their own task says
-    why."""
+    """What each source has that answers in time. Those that fail are new: their own task says
+    why. The late answer to an earlier probe says nothing about what has come since."""
 
-    def attempt(spec: SourceSpec) -> IngestState:
+    def attempt(spec: SourceSpec) -> tuple[IngestState, Timestamp]:
         try:
-            return source_steps.probe_spec(environment, spec, at).state
+            return source_steps.probe_spec(environment, spec, at).state, at
         except ReclockError:
-            return IngestState.NEW
+            return IngestState.NEW, at
 
     probes = environment.runtime.probes
     for spec in specs:
         probes.start(spec.id, partial(attempt, spec))
     patience_s = environment.stores.settings.tick_patience_ms / 1000
-    return probes.take([spec.id for spec in specs], patience_s=patience_s)
+    answers = probes.take([spec.id for spec in specs], patience_s=patience_s)
+    return {id: state for id, (state, probed_at) in answers.items() if probed_at >= at}
 
 
 def move_source(
@@ -205,12 +213,15 @@ def _ingest(
     return has_step, frozenset([spec.id] if spec is not None and is_idle else [])
 
 
-def work_clusters(environment: Environment, *, owner: str, tell: Tell) -> dict[str, Any]:
+def work_clusters(
+    environment: Environment, *, owner: str, announced: Mapping[str, int], tell: Tell
+) -> dict[str, Any]:
     """Bring every index and sink up to what can be read now, or as far as its inputs are complete.
 
-    Answers what ``changed`` and ``failed`` and its ``lineage``, as `move_source` does, the ``uppers`` of all
+    Answers what ``failed``, and the ``lineage``, as `move_source` does, the ``uppers`` of all
     indexes and sinks by name, and the jobs to be ``submitted`` for clusters whose replicas nobody
-    sees to (see ``reclock.runtime.task_replica``).
+    sees to (see ``reclock.runtime.task_replica``). ``unannounced`` has what ``changed`` beyond the
+    positions ``announced``, whoever published it, and the ``positions`` then.
     """
     at = environment.stores.oracle.read_ts(EPOCH_MS)
     uppers: dict[str, int] = {}
@@ -234,10 +245,11 @@ def work_clusters(environment: Environment, *, owner: str, tell: Tell) -> dict[s
         uppers |= {index.index: int(index.upper) for index in report.indexes}
         uppers |= {sink.sink: int(sink.upper) for sink in report.emitted}
         failed += report.failed
+    registrations.begin(environment)
     if clusters and not changed and not failed:
         tell("all indexes and sinks are up to date")
     return {
-        "changed": changed,
+        "unannounced": _unannounced(environment, announced),
         "uppers": uppers,
         "submitted": submitted,
         "failed": _as_json(failed),
@@ -324,12 +336,34 @@ def _changed(environment: Environment, report: ClusterReport, tell: Tell) -> dic
             )
         if index.updates and index.index in views:
             changed[views[index.index]] = {"upper": int(index.upper), "rows": index.updates}
+    totals = _sink_totals(environment) if any(sink.changes for sink in report.emitted) else {}
     for sink in report.emitted:
         if sink.commits:
             tell(f"emitted {sink.changes:,} changes, {sink.bytes:,} bytes to {sink.sink}")
         if sink.changes:
-            changed[sink.sink] = {"upper": int(sink.upper), "rows": sink.changes}
+            changed[sink.sink] = {
+                "upper": int(sink.upper),
+                "rows": sink.changes,
+                "total": totals.get(sink.sink, sink.changes),
+            }
     return changed
+
+
+def _sink_totals(environment: Environment) -> dict[str, int]:
+    """By name, how many changes each sink has emitted."""
+    names: dict[str, str] = {
+        sink.id: str(sink.name) for sink in environment.stores.planner_catalog().sinks()
+    }
+    return {
+        names[total.object_id]: total.updates
+        for total in environment.stores.statistics.get_all()
+        if total.object_id in names
+    }
+
+
+def _unannounced(environment: Environment, announced: Mapping[str, int]) -> dict[str, Any]:
+    changed, positions = unannounced(environment, announced)
+    return {"changed": changed, "positions": positions}
 
 
 def _lineage(environment: Environment, changed: Mapping[str, Changes]) -> list[dict[str, Any]]:

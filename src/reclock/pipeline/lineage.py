@@ -150,7 +150,7 @@ class _Describer:
         """The same collection if it is a view's with an index: a job of its own refreshes that."""
         entry = self._kept_in(collection)
         is_view = entry is not None and entry.query is not None
-        return collection if is_view and any(self.catalog.indexes(collection.source_id)) else None
+        return collection if is_view and self.catalog.indexes_on(collection.source_id) else None
 
     def _kept_in(self, collection: StorageCollectionId) -> RelationEntry | None:
         entry = self.catalog.kept_in(collection)

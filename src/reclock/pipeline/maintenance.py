@@ -26,10 +26,11 @@ from reclock.errors import (
     SinceHeld,
     UnknownCollection,
     UpperMismatch,
-    file_access_failure,
+    known_failure,
     plain_text,
 )
 from reclock.failpoints import failpoint
+from reclock.pipeline import registrations
 from reclock.runtime.environment import Environment
 from reclock.runtime.stores import Stores
 from reclock.sql.catalog.entries import RelationEntry, SecretEntry
@@ -142,6 +143,7 @@ def sweep(environment: Environment) -> SweepReport:
     history_from = Timestamp(stores.clock() - stores.settings.status_retention_ms)
     statuses = stores.statuses.prune(history_from)
     failed_cleanups = cleanup.run_all(environment)
+    registrations.reconcile(environment, is_verified=True)
     spool = Spool.of_lake(stores.lake.root, stores.lake.storage_options)
     spooled = spool.sweep(Timestamp(stores.clock() - _SPOOL_GRACE_MS))
     return SweepReport(
@@ -383,4 +385,4 @@ def _as_error(name: str, failure: Exception) -> ReclockError:
     internal = InternalError(
         f'maintenance of "{name}" failed', detail=f"{type(failure).__name__}: {plain_text(failure)}"
     )
-    return file_access_failure(failure) or internal
+    return known_failure(failure) or internal

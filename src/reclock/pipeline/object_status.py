@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reclock.adapter.timestamps import readiness
 from reclock.consensus.objects.statuses import Status
-from reclock.errors import InternalError, ReclockError, file_access_failure, plain_text
+from reclock.errors import InternalError, ReclockError, known_failure, plain_text
 from reclock.runtime.environment import Environment
 from reclock.runtime.stores import Stores
 
@@ -14,7 +14,7 @@ def error_of(environment: Environment, failure: Exception, object_name: str) -> 
     ``FileAccessFailed``, or else an ``InternalError``."""
     if isinstance(failure, ReclockError):
         return readiness.about_object(failure, environment)
-    return file_access_failure(failure) or InternalError(
+    return known_failure(failure) or InternalError(
         f"{object_name} failed", detail=plain_text(failure)
     )
 

@@ -7,7 +7,7 @@ sinks. Its stages are a tuple, which ``run`` walks and ``explain`` shows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,8 +18,8 @@ from reclock.algebra.timestamps import EPOCH_MS, MINIMUM, Timestamp
 from reclock.definitions.sources import SourceSpec
 from reclock.errors import ReclockError, TimestampNotAllowed
 from reclock.ingest.report import IngestReport, IngestState
-from reclock.pipeline import openlineage
-from reclock.pipeline.cluster_steps import cluster_names, emit_all, refresh, sink_names
+from reclock.pipeline import openlineage, registrations
+from reclock.pipeline.cluster_steps import attempt_emit, cluster_names, refresh, sink_names
 from reclock.pipeline.source_steps import (
     audit,
     ingest_spec,
@@ -43,6 +43,10 @@ from reclock.pipeline.tick_targets import (
 from reclock.protocol.compute import Emitted
 from reclock.runtime.environment import Environment
 from reclock.runtime.stores import Stores
+from reclock.tracing import span
+
+_SETTLE_INTERVAL_S = 0.05
+"""How often `settle` asks whether it is over."""
 
 
 def migrate(home: Path | str | None) -> int:
@@ -73,6 +77,9 @@ class TickRun:
     only: Sequence[str] | None
     at: int | None = None
     patience_s: float | None = None
+    """How long it waits for sources, and then for clusters and for sinks, that do not answer."""
+    is_last: bool = False
+    """Whether it waits for clusters and sinks without end, since no later tick reports them."""
     time: Timestamp = MINIMUM
     specs: Mapping[GlobalId, SourceSpec] = field(default_factory=dict)
     ingested: dict[GlobalId, IngestReport] = field(default_factory=dict)
@@ -86,6 +93,10 @@ class TickRun:
     failures: list[TickFailure] = field(default_factory=list)
 
     @property
+    def finish_patience_s(self) -> float | None:
+        return None if self.is_last else self.patience_s
+
+    @property
     def through(self) -> Timestamp:
         """The newest time that is published."""
         assert self.published is not None
@@ -93,8 +104,10 @@ class TickRun:
 
     def walk(self, stages: Sequence[TickStage]) -> TickReport:
         """Run these stages, in order."""
-        for stage in stages:
-            stage.run(self)
+        with span("tick", owner=self.owner):
+            for stage in stages:
+                with span(stage.name):
+                    stage.run(self)
         assert self.published is not None
         return TickReport(
             self.time,
@@ -143,7 +156,8 @@ def _ingest(tick: TickRun) -> None:
 
     def attempt(spec: SourceSpec) -> IngestReport | TickFailure:
         try:
-            return ingest_spec(environment, spec, tick.time, tick.owner)
+            with span("source", name=spec.name, at=tick.time):
+                return ingest_spec(environment, spec, tick.time, tick.owner)
         except ReclockError as error:  # one source's trouble is not the others'
             return TickFailure.of(spec.name, error)
 
@@ -169,17 +183,25 @@ def _publish(tick: TickRun) -> None:
 
 
 def _refresh(tick: TickRun) -> None:
-    tick.refreshed = tuple(
-        refresh(tick.environment, cluster, tick.through, owner=tick.owner)
+    work = {
+        cluster: partial(refresh, tick.environment, cluster, tick.through, owner=tick.owner)
         for cluster in cluster_names(tick.environment.stores)
-    )
+    }
+    refreshes = tick.environment.runtime.refreshes
+    tick.refreshed = tuple(refreshes.run_all(work, patience_s=tick.finish_patience_s))
     tick.failures += [failure for report in tick.refreshed for failure in report.failed]
 
 
 def _emit(tick: TickRun) -> None:
-    names = sink_names(tick.environment)
-    tick.emitted, stalled = emit_all(tick.environment, names, tick.through, owner=tick.owner)
-    tick.failures += stalled
+    work = {
+        sink: partial(attempt_emit, tick.environment, sink, tick.through, owner=tick.owner)
+        for sink in sink_names(tick.environment)
+    }
+    emissions = tick.environment.runtime.emissions
+    outcomes = emissions.run_all(work, patience_s=tick.finish_patience_s)
+    registrations.begin(tick.environment)
+    tick.emitted = tuple(outcome for outcome in outcomes if isinstance(outcome, Emitted))
+    tick.failures += [outcome for outcome in outcomes if isinstance(outcome, TickFailure)]
 
 
 ALLOCATE = TickStage(
@@ -223,10 +245,12 @@ def run(
 
     Each source moves at its own pace. After ``patience_s``, the ready sources are published, and
     their indexes and sinks follow, while other sources still read; each of these is published when
-    it is ready. Unless the tick ``is_last``, it does not wait for them: the first later tick that
-    finds them ready publishes them. Without ``patience_s``, all sources are published together.
+    it is ready. So do the clusters that refresh indexes, and the sinks. Unless the tick
+    ``is_last``, it does not wait for them: `settle` or a later tick that finds sources ready
+    publishes them, and reports clusters and sinks. Without ``patience_s``, all sources are
+    published together.
     """
-    report = TickRun(environment, owner, only, at, patience_s).walk(STAGES)
+    report = TickRun(environment, owner, only, at, patience_s, is_last).walk(STAGES)
     if is_last:
         for later in settle(environment, only=only, owner=owner):
             report = report.followed_by(later)
@@ -235,15 +259,22 @@ def run(
 
 
 def settle(
-    environment: Environment, *, only: Sequence[str] | None = None, owner: str
-) -> list[TickReport]:
-    """Wait for the ingestions of earlier ticks, and publish each when it is ready."""
-    if not environment.runtime.ingestions.running():
-        return []
+    environment: Environment,
+    *,
+    only: Sequence[str] | None = None,
+    owner: str,
+    patience_s: float | None = None,
+    is_over: Callable[[], bool] = lambda: False,
+) -> Iterator[TickReport]:
+    """Wait for the ingestions of earlier ticks, and publish each when it is ready; no longer than
+    until ``is_over``."""
+    ingestions = environment.runtime.ingestions
+    if not ingestions.running():
+        return
     specs = {spec.id: spec for spec in ticking_sources(environment, only)}
-    reports = []
-    while late := environment.runtime.ingestions.running() & specs.keys():
-        tick = TickRun(environment, owner, only, specs=specs)
-        tick.take(environment.runtime.ingestions.take(late, patience_s=None, waits_for_all=False))
-        reports.append(tick.walk((ALLOCATE, *FINISH)))
-    return reports
+    while (late := ingestions.running() & specs.keys()) and not is_over():
+        outcomes = ingestions.take(late, patience_s=_SETTLE_INTERVAL_S, waits_for_all=False)
+        if outcomes:
+            tick = TickRun(environment, owner, only, patience_s=patience_s, specs=specs)
+            tick.take(outcomes)
+            yield tick.walk((ALLOCATE, *FINISH))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from reclock.algebra.timestamps import Timestamp
@@ -24,6 +24,13 @@ class TickFailure:
     @classmethod
     def of(cls, name: str, error: ReclockError) -> TickFailure:
         return cls(name, error.sqlstate, error.message, error.detail, error.hint)
+
+    def lines(self, *, is_known: bool) -> Iterator[str]:
+        yield f"  {self.name}: {self.message}"
+        if not is_known and self.detail:
+            yield f"    detail: {self.detail}"
+        if not is_known and self.hint:
+            yield f"    hint: {self.hint}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +123,28 @@ class TickReport:
         counts |= {sink.sink: sink.changes for sink in self.emitted}
         return {name: count for name, count in counts.items() if count}
 
-    def summary(self) -> str:
+    def has_news(self, known: Collection[TickFailure]) -> bool:
+        """Whether anything changed, waits for another process, fails otherwise than ``known``, or
+        fails no more."""
+        return bool(
+            self.changed
+            or any(report.claimed_by is not None for report in self.ingested)
+            or any(failure not in known for failure in self.failed)
+            or any(failure.name in self.succeeded_names for failure in known)
+        )
+
+    @property
+    def succeeded_names(self) -> set[str]:
+        """The sources, indexes and sinks of which a step succeeded."""
+        return {
+            *(source.source for source in self.ingested),
+            *(index.index for cluster in self.refreshed for index in cluster.indexes),
+            *(sink.sink for sink in self.emitted),
+        } - {failure.name for failure in self.failed}
+
+    def summary(self, known: Collection[TickFailure] = ()) -> str:
         """A line for the tick, one for each source that another writer claims, and one for each
-        failure."""
+        failure, followed by its detail and hint unless it is ``known`` already."""
         published, rows = self.published.rows, sum(self.published.rows.values())
         updates = sum(index.updates for report in self.refreshed for index in report.indexes)
         first = (
@@ -136,9 +162,10 @@ class TickReport:
             f"  {name}: {holder}; a later tick goes on with its step"
             for name, holder in busy.items()
         ]
-        return "\n".join(
-            [first, *claimed, *(f"  {failure.name}: {failure.message}" for failure in self.failed)]
-        )
+        failures = [
+            line for failure in self.failed for line in failure.lines(is_known=failure in known)
+        ]
+        return "\n".join([first, *claimed, *failures])
 
 
 def _latest(

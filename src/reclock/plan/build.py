@@ -21,7 +21,7 @@ from reclock.plan.relational import (
     Reduce,
     Union,
 )
-from reclock.plan.scalar_trees import columns_of, is_nullable, move_columns
+from reclock.plan.scalar_trees import columns_of, is_nullable, is_random, move_columns
 from reclock.plan.scalars import Aggregate, Call, ColumnRef, Literal, Scalar
 from reclock.plan.totality import could_error
 
@@ -72,21 +72,26 @@ def project(plan: Plan, indexes: Sequence[int], names: Sequence[str] | None = No
 
 
 def compute(plan: Plan, scalars: Sequence[Scalar], names: Sequence[str] | None = None) -> Plan:
-    """A plan whose columns are exactly ``scalars``, computed from the rows of ``plan``."""
+    """A plan whose columns are exactly ``scalars``, computed from the rows of ``plan``. Equal
+    scalars are computed once, if their values are equal."""
     width = len(plan.desc)
     computed: list[Scalar] = []
+    places: dict[Scalar, int] = {}
     indexes = []
     for scalar in scalars:
         if isinstance(scalar, ColumnRef):
             indexes.append(scalar.index)
             continue
-        if scalar not in computed:
+        place = None if is_random(scalar) else places.get(scalar)
+        if place is None:
+            place = places[scalar] = len(computed)
             computed.append(scalar)
-        indexes.append(width + computed.index(scalar))
+        indexes.append(width + place)
     names = (
         names if names is not None else [_name(plan, scalar, i) for i, scalar in enumerate(scalars)]
     )
-    mapped_names = [names[indexes.index(width + i)] for i in range(len(computed))]
+    shown = dict(zip(reversed(indexes), reversed(names), strict=True))
+    mapped_names = [shown[width + place] for place in range(len(computed))]
     return project(map_columns(plan, computed, mapped_names), indexes, names)
 
 

@@ -16,6 +16,7 @@ from reclock.plan.relational import (
     Finishing,
     FlatMap,
     Frame,
+    FrameOffset,
     Get,
     Intersect,
     Join,
@@ -187,7 +188,7 @@ def _all(predicates: Sequence[Scalar], names: Sequence[str]) -> str:
 
 def _window_function(function: WindowFunction, names: Sequence[str]) -> str:
     arguments = [] if function.value is None else [names[function.value]]
-    if function.name in ("lag", "lead", "ntile"):
+    if function.name in ("lag", "lead", "ntile", "nth_value"):
         arguments += [
             str(function.offset),
             *([] if function.default is None else [names[function.default]]),
@@ -197,10 +198,15 @@ def _window_function(function: WindowFunction, names: Sequence[str]) -> str:
 
 def _frame(frame: Frame) -> str:
     start, end = (
-        "unbounded" if bound is None else f"{bound:+d}" if bound else "current"
+        "unbounded" if bound is None else _offset(bound) if bound else "current"
         for bound in (frame.start, frame.end)
     )
-    return f"{'range' if frame.is_range else 'rows'} {start} to {end}"
+    excluded = f" without {frame.excludes.lower()}" if frame.excludes else ""
+    return f"{'range' if frame.is_range else 'rows'} {start} to {end}{excluded}"
+
+
+def _offset(bound: FrameOffset) -> str:
+    return str(bound) if isinstance(bound, Interval) else f"{bound:+}"
 
 
 def _aggregate(aggregate: Aggregate, names: Sequence[str]) -> str:

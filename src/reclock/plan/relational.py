@@ -7,12 +7,16 @@ by which a node is computed and maintained.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
+from reclock import interruption
 from reclock.algebra.ids import StorageCollectionId
+from reclock.algebra.intervals import Interval
 from reclock.algebra.relations import RelationDesc
 from reclock.plan.scalars import Aggregate, Scalar
 
@@ -159,9 +163,9 @@ class WindowFunction:
     """A function of a row's position in its group, by its SQL name. ``ntile`` has ``offset``
     buckets.
 
-    ``lag``, ``lead``, ``first_value`` and ``last_value`` return column ``value`` of another row:
-    the row ``offset`` rows before or after it, or the first or last row of the frame. If ``lag`` or
-    ``lead`` finds no such row, it returns column ``default``, or NULL.
+    ``lag``, ``lead``, ``first_value``, ``last_value`` and ``nth_value`` return column ``value`` of
+    another row: the row ``offset`` rows before or after it, or the first, last or ``offset``-th row
+    of the frame. If ``lag`` or ``lead`` finds no such row, it returns column ``default``, or NULL.
     """
 
     name: str
@@ -170,17 +174,28 @@ class WindowFunction:
     default: int | None = None
 
 
+FrameOffset = int | Decimal | float | Interval
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """The rows of the group that a window function reads for a row, from ``start`` to ``end``.
 
-    Both are offsets from the row; None is the first row of the group, or the last. With
-    ``is_range`` the only offset is zero, which means all peers of the row.
+    Both are offsets from the row, negative before it; None is the first row of the group, or the
+    last. With ``is_range`` they are distances from the row's value in the only order, and zero
+    means all peers of the row. What ``excludes`` names of the row is not read: ``CURRENT ROW``,
+    ``GROUP`` (it and its peers) or ``TIES`` (its peers).
     """
 
-    start: int | None = None
-    end: int | None = 0
+    start: FrameOffset | None = None
+    end: FrameOffset | None = 0
     is_range: bool = True
+    excludes: str = ""
+
+    @property
+    def has_distance(self) -> bool:
+        """Whether an offset is a distance of values."""
+        return self.is_range and bool(self.start or self.end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +282,8 @@ class RecursiveUnion:
     is_distinct: bool
     most_iterations: int
     desc: RelationDesc
+    limit: int | None = None
+    """What the error calls the limit, if not ``most_iterations``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,6 +344,7 @@ class Finishing:
 
 def inputs(plan: Plan) -> tuple[Plan, ...]:
     """The plans that ``plan`` reads, left to right."""
+    interruption.check()
     match plan:
         case Get() | Constant() | WorkTable():
             return ()
@@ -343,7 +361,10 @@ def inputs(plan: Plan) -> tuple[Plan, ...]:
 
 
 def with_inputs(plan: Plan, parts: Sequence[Plan]) -> Plan:
-    """The same node over ``parts``, in the order of ``inputs``."""
+    """The same node over ``parts``, in the order of ``inputs``; the node itself if nothing
+    differs."""
+    if all(map(operator.is_, inputs(plan), parts)):
+        return plan
     match plan:
         case Get() | Constant() | WorkTable():
             return plan

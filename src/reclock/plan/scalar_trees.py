@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
+from reclock import interruption
 from reclock.algebra.relations import Column
 from reclock.plan.functions.intervals import SPAN
+from reclock.plan.functions.uuids import RANDOM_FUNCTIONS
 from reclock.plan.scalars import Call, Case, Cast, ColumnRef, Literal, Parameter, Scalar
 
 T = TypeVar("T")
@@ -53,6 +55,7 @@ class Trees(Generic[T]):
     def rewrite(self, scalar: T, change: Callable[[T], T | None]) -> T:
         """Rewrite from the top. ``change`` returns a replacement, or None to rewrite the
         children."""
+        interruption.check()
         changed = change(scalar)
         if changed is not None:
             return changed
@@ -63,9 +66,12 @@ class Trees(Generic[T]):
 
     def walk(self, scalar: T) -> Iterator[T]:
         """The scalar and all of its descendants, parents first."""
-        yield scalar
-        for part in self.children(scalar):
-            yield from self.walk(part)
+        waiting = [scalar]
+        while waiting:
+            interruption.check()
+            part = waiting.pop()
+            yield part
+            waiting += reversed(self.children(part))
 
     def columns_of(self, scalar: T) -> frozenset[int]:
         return frozenset(part.index for part in self.walk(scalar) if isinstance(part, ColumnRef))
@@ -110,6 +116,13 @@ _STRICT = frozenset(
         "negate",
     ]
 ) | {SPAN}
+
+
+def is_random(scalar: Scalar) -> bool:
+    """Whether it has another value each time that it is computed, even for the same row."""
+    return any(
+        isinstance(part, Call) and part.function in RANDOM_FUNCTIONS for part in walk(scalar)
+    )
 
 
 def is_nullable(scalar: object, columns: Sequence[Column]) -> bool:

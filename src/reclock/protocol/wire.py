@@ -19,7 +19,7 @@ from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.intervals import Interval
 from reclock.definitions.sinks import Avro, Json, Plain, Target
 from reclock.errors import InternalError, ReclockError
-from reclock.plan.relational import Constant, Plan
+from reclock.plan.relational import Constant, Frame, Plan
 from reclock.plan.scalars import Aggregate, Literal, Part, Scalar
 from reclock.protocol.compute import ComputeCommand, Refreshed, RefreshFailed, RefreshResponse
 from reclock.protocol.introspection import LogChanges, LogFailed, LogResponse, Row
@@ -217,6 +217,12 @@ def _made() -> JsonConverter:
     )
     converter.register_structure_hook(
         Constant, make_dict_structure_fn(Constant, converter, rows=plainly)
+    )
+    converter.register_unstructure_hook(
+        Frame, make_dict_unstructure_fn(Frame, converter, start=plainly, end=plainly)
+    )
+    converter.register_structure_hook(
+        Frame, make_dict_structure_fn(Frame, converter, start=plainly, end=plainly)
     )
     converter.register_unstructure_hook_func(
         _is_error, lambda error: json.loads(encode_error(error))

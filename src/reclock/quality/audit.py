@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
-import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import LazyLoader
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -76,9 +81,43 @@ def load() -> None:
     """Import the library, which takes seconds. It may be done in advance."""
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")  # before the import: it would call home
     logging.getLogger("great_expectations").setLevel(logging.WARNING)
-    # the library imports PySpark, which warns of pandas 3
-    warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
-    from reclock.quality import docs, expectations, frames  # noqa: F401
+    with _importing_less():
+        from reclock.quality import docs, expectations, frames  # noqa: F401
+
+
+_LATER = ("altair", "scipy.stats")
+"""What the library imports for an expectation or two, and is imported when one of them is used."""
+
+
+@contextmanager
+def _importing_less() -> Iterator[None]:
+    """In the block, this thread does not import Spark, as if it were not installed: the library
+    does without it. What it seldom needs is imported later."""
+    finder = _ImportingLess(threading.get_ident())
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+
+
+@dataclass(frozen=True, slots=True)
+class _ImportingLess(MetaPathFinder):
+    """Finds modules for one thread, of those that are not imported yet."""
+
+    thread: int
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if threading.get_ident() != self.thread:
+            return None
+        if name.partition(".")[0] == "pyspark":
+            raise ModuleNotFoundError(name=name)
+        spec = PathFinder.find_spec(name, path) if name in _LATER else None
+        if spec is not None and spec.loader is not None:
+            spec.loader = LazyLoader(spec.loader)
+        return spec
 
 
 def _audit(

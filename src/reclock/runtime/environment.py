@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from reclock import tracing
 from reclock.algebra.timestamps import Clock
 from reclock.config import Settings
 from reclock.controllers.active_peeks import ActivePeeks
@@ -29,11 +30,12 @@ class Environment:
         spark: SparkSession | None,
         *,
         may_create: bool,
+        is_long_lived: bool = False,
     ) -> None:
         """Connects, but does not open the catalog. Use ``open`` or ``initialise``."""
         active_peeks = ActivePeeks()
         self.stores = Stores(settings, clock, may_create=may_create, on_catalog=active_peeks.learn)
-        self.runtime = ProcessRuntime(self.stores, spark)
+        self.runtime = ProcessRuntime(self.stores, spark, is_long_lived=is_long_lived)
         self.control_plane = ControlPlane(self.stores, active_peeks, self.runtime.make_replica)
 
     @classmethod
@@ -65,10 +67,15 @@ class Environment:
         *,
         clock: Clock | None = None,
         spark: SparkSession | None = None,
+        is_long_lived: bool = False,
     ) -> Self:
         """Join the environment at ``home``. Raises ``CatalogUninitialized``,
-        ``CatalogVersionUnsupported``, ``Fenced``, ``StoreRolledBack``."""
-        return cls(Settings.load(home), clock, spark, may_create=False)._opened(may_lead=False)
+        ``CatalogVersionUnsupported``, ``Fenced``, ``StoreRolledBack``. ``is_long_lived``: see
+        ``ProcessRuntime``."""
+        settings = Settings.load(home)
+        return cls(settings, clock, spark, may_create=False, is_long_lived=is_long_lived)._opened(
+            may_lead=False
+        )
 
     @classmethod
     def unopened(cls, home: Path | str | None = None, *, clock: Clock | None = None) -> Self:
@@ -88,6 +95,7 @@ class Environment:
         """Close the runtime first: its running computations need the stores."""
         self.runtime.close()
         self.stores.close()
+        tracing.flush()
 
     def __enter__(self) -> Self:
         return self

@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 from reclock.algebra.timestamps import CATALOG, EPOCH_MS, Timestamp
 from reclock.catalog.durable import DurableCatalogState
+from reclock.catalog.objects import Kind
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.oracle.oracle import TimestampOracle
 from reclock.runtime.system_relations import system_entries
-from reclock.sql.catalog.entries import PlannerSettings
+from reclock.sql.catalog.entries import PlannerSettings, RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.catalog_builder import build_catalog
 
@@ -31,6 +32,7 @@ class PlannerCatalogs:
         self._settings = settings
         self._on_snapshot = on_snapshot
         self._newest: PlannerCatalog | None = None
+        self._system: tuple[object, list[RelationEntry]] = (None, [])
 
     def current(self) -> PlannerCatalog:
         """The catalog with every change that was committed before the call."""
@@ -54,9 +56,17 @@ class PlannerCatalogs:
     def resolve(self, snapshot: CatalogSnapshot, previous: PlannerCatalog | None) -> PlannerCatalog:
         """The catalog of ``snapshot``, which may have uncommitted changes. Reuses what ``previous``
         resolved."""
-        return build_catalog(
-            snapshot, system_entries(self._catalog.snapshot()), previous, self._settings()
-        )
+        return build_catalog(snapshot, self._system_entries(), previous, self._settings())
+
+    def _system_entries(self) -> list[RelationEntry]:
+        """The entries of the system relations, made again when an upgrade has added some."""
+        snapshot = self._catalog.snapshot()
+        mappings = snapshot.all(Kind.SYSTEM_OBJECT_MAPPING)
+        known, entries = self._system
+        if known is not mappings:
+            entries = system_entries(snapshot)
+            self._system = mappings, entries
+        return entries
 
     def _resolve_shared(self, snapshot: CatalogSnapshot) -> PlannerCatalog:
         newest = self._newest

@@ -3,10 +3,10 @@ reports."""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from reclock.algebra.ids import GlobalId
 from reclock.clusters.engine_pool import EnginePool
 from reclock.clusters.in_process import InProcessReplica
 from reclock.clusters.measurements import Measurements
@@ -17,12 +17,12 @@ from reclock.compute.costs import RefreshCosts
 from reclock.connectors.factory import ConnectionContext
 from reclock.connectors.objects.object_store import open_object_store
 from reclock.consensus.processes.reporters import Reporters
-from reclock.ingest.pool import IngestionPool
 from reclock.introspection.backends import Backends
 from reclock.introspection.collection_manager import CollectionManager
 from reclock.introspection.reports import Reports
 from reclock.introspection.types import HISTORIES
 from reclock.runtime.stores import Stores
+from reclock.runtime.work_pool import WorkPool
 from reclock.sinks.factory import SinkContext
 
 if TYPE_CHECKING:
@@ -33,9 +33,12 @@ class ProcessRuntime:
     """The resources with which this process computes and reports. Nothing here is durable, and
     everything is created at its first use."""
 
-    def __init__(self, stores: Stores, spark: SparkSession | None) -> None:
-        """A given ``spark`` session is used and left running."""
-        self._stores = stores
+    def __init__(
+        self, stores: Stores, spark: SparkSession | None, *, is_long_lived: bool = False
+    ) -> None:
+        """A given ``spark`` session is used and left running. ``is_long_lived``: the process will
+        refresh the same indexes again and again, so state for that is worth building at once."""
+        self._stores, self._is_long_lived = stores, is_long_lived
         self.settings = stores.settings
         """The environment's, or those of this process's replica size: see `use_size`."""
         self.engines = EnginePool(lambda: self.settings, spark)
@@ -77,7 +80,9 @@ class ProcessRuntime:
                 usage,
             ),
             self.sink_context,
-            RefreshCosts(self.settings.refresh_recompute_bytes),
+            RefreshCosts(
+                self.settings.refresh_recompute_bytes, builds_state_at_once=self._is_long_lived
+            ),
         )
 
     @cached_property
@@ -85,24 +90,33 @@ class ProcessRuntime:
         """Collections in memory, for point lookups."""
         return Arrangements(self.settings.arrangements_bytes)
 
-    # --- ingestion ---
+    # --- work at its own pace ---
 
     @cached_property
-    def threads(self) -> ThreadPoolExecutor:
-        """Threads for work on many sources. They are kept, because Spark has a thread of its own
-        for each."""
-        return ThreadPoolExecutor(self.settings.source_threads, thread_name_prefix="source")
-
-    @cached_property
-    def ingestions(self) -> IngestionPool[Any]:
+    def ingestions(self) -> WorkPool[GlobalId, Any]:
         """The ingestions that ticks of this process have started, and that are not published
         yet."""
-        return IngestionPool(self.threads)
+        return WorkPool(self.settings.source_threads)
 
     @cached_property
-    def probes(self) -> IngestionPool[Any]:
+    def refreshes(self) -> WorkPool[str, Any]:
+        """The refreshes of clusters that ticks of this process have started, by name."""
+        return WorkPool(self.settings.source_threads)
+
+    @cached_property
+    def emissions(self) -> WorkPool[str, Any]:
+        """The emissions of sinks that ticks of this process have started, by name."""
+        return WorkPool(self.settings.source_threads)
+
+    @cached_property
+    def registrations(self) -> WorkPool[str, int]:
+        """Registers tables in metastores, for which nothing waits."""
+        return WorkPool(1)
+
+    @cached_property
+    def probes(self) -> WorkPool[GlobalId, Any]:
         """The probes that this process has started. One that hangs is not started again."""
-        return IngestionPool(self.threads)
+        return WorkPool(self.settings.source_threads)
 
     # --- connections ---
 
@@ -145,6 +159,7 @@ class ProcessRuntime:
 
     def close(self) -> None:
         """Waits for running ingestions, and stops the engines that were started here."""
-        if "threads" in self.__dict__:
-            self.threads.shutdown()
+        for pool in ("ingestions", "refreshes", "emissions", "registrations", "probes"):
+            if pool in self.__dict__:
+                getattr(self, pool).close()
         self.engines.close()

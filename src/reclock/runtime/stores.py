@@ -32,11 +32,13 @@ from reclock.consensus.frontiers.shared_holds import SharedHolds
 from reclock.consensus.leadership.fence import Leadership, known_epoch
 from reclock.consensus.leadership.leases import LeaseKeeper
 from reclock.consensus.objects.pending_cleanup import PendingCleanups
+from reclock.consensus.objects.registrations import Registrations
 from reclock.consensus.objects.restart_requests import RestartRequests
 from reclock.consensus.objects.sequences import Sequences
 from reclock.consensus.objects.statistics import Statistics
 from reclock.consensus.objects.statuses import Statuses
 from reclock.consensus.objects.stored_objects import StoredObjects
+from reclock.consensus.processes.advisory_locks import LockHolder
 from reclock.consensus.processes.replicas import Replicas
 from reclock.errors import CatalogSealed, CatalogUninitialized, ReclockError
 from reclock.introspection.managed import LakeManagedCollections
@@ -84,6 +86,7 @@ class Stores:
         self.clock = clock or self.consensus.clock
         """The consensus database's clock, so that no process's own clock matters; tests may replace
         it."""
+        self.opened_at = self.clock()
         oracle = ConsensusOracle(
             self.consensus, self.clock, max_clock_jump_ms=settings.max_clock_jump_ms
         )
@@ -187,6 +190,11 @@ class Stores:
         """Renews what this process holds. The environment must be open."""
         return LeaseKeeper(self.consensus, self.leadership)
 
+    def lock_holder(self) -> LockHolder:
+        """A session that will hold advisory locks, and that has none yet."""
+        lease_ms = self.settings.advisory_lock_lease_ms
+        return LockHolder(self.consensus, self.leadership, lease_ms=lease_ms)
+
     @property
     def frontiers(self) -> Frontiers:
         return Frontiers(self.consensus, self.leadership)
@@ -210,6 +218,10 @@ class Stores:
     @property
     def pending_cleanup(self) -> PendingCleanups:
         return PendingCleanups(self.consensus, self.leadership)
+
+    @property
+    def registrations(self) -> Registrations:
+        return Registrations(self.consensus, self.leadership)
 
     @property
     def statistics(self) -> Statistics:

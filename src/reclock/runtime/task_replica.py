@@ -7,8 +7,8 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from reclock.clusters.session import configuration
 from reclock.clusters.sizes import size_named
+from reclock.clusters.spark_options import configuration
 from reclock.consensus.processes.replicas import Incarnation
 from reclock.controllers.implied import replicas_of
 from reclock.errors import InvalidOption, ReclockError

@@ -17,6 +17,7 @@ from reclock.adapter.session.session import Session
 from reclock.adapter.statement_context import Answer
 from reclock.adapter.transaction.session_transactions import TransactionStatus
 from reclock.errors import (
+    AdvisoryLocksLost,
     DuplicateCursor,
     Fenced,
     ProtocolViolation,
@@ -191,6 +192,8 @@ class ClientConnection:
         if isinstance(raised, Fenced):
             # so that it notices at once, and the server too
             self._session.environment.control_plane.storage_controller.wake()
+        if isinstance(raised, AdvisoryLocksLost):
+            raise raised  # the connection ends
         self._session.fail()
         self._stream.send(reports.error(raised))
 

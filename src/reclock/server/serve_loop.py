@@ -3,12 +3,12 @@ fenced it."""
 
 from __future__ import annotations
 
-import asyncio
 import time
 from contextlib import nullcontext
 from pathlib import Path
 
 import structlog
+import uvloop
 
 from reclock.config import Settings
 from reclock.pipeline.index_maintenance import maintaining
@@ -40,7 +40,7 @@ def serve(home: Path | None, listener: Listener, http: str | None = None) -> Non
     ) as monitor:
         while True:
             with (
-                Environment.open(home) as environment,
+                Environment.open(home, is_long_lived=True) as environment,
                 leading(environment),
                 maintaining(environment),
                 reporting(environment),
@@ -52,7 +52,7 @@ def serve(home: Path | None, listener: Listener, http: str | None = None) -> Non
                     if monitor is not None
                     else nullcontext()
                 ):
-                    asyncio.run(server.run())
+                    uvloop.run(server.run())
                 if not server.was_fenced:
                     return
             _log.warning("fenced by a newer epoch; joining it")

@@ -9,6 +9,7 @@ import math
 import secrets
 import signal
 import ssl
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -99,7 +100,11 @@ class Server:
         self._threads.shutdown()
         for thread in self._session_threads:
             thread.stop()
-            thread.join()
+        deadline = time.monotonic() + _GRACE_S
+        for thread in self._session_threads:
+            thread.join(max(deadline - time.monotonic(), 0))
+        if any(thread.is_alive for thread in self._session_threads):
+            _log.error("a statement cannot be interrupted; the server stops without it")
 
     async def _watch(self, stopping: asyncio.Event) -> None:
         """Cancel the statements of clients that are gone, from which nothing is read meanwhile, and

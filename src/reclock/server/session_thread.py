@@ -22,7 +22,8 @@ class SessionThread:
             tuple[asyncio.Future[Any], Callable[..., Any], tuple[Any, ...]] | None
         ]
         self._queue = SimpleQueue()
-        self._thread = threading.Thread(target=self._serve, name="statement")
+        # work that cannot be interrupted does not keep the process
+        self._thread = threading.Thread(target=self._serve, name="statement", daemon=True)
         self._thread.start()
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:
@@ -40,9 +41,9 @@ class SessionThread:
     def is_alive(self) -> bool:
         return self._thread.is_alive()
 
-    def join(self) -> None:
-        """Wait until a stopped thread has ended."""
-        self._thread.join()
+    def join(self, timeout_s: float) -> None:
+        """Wait until a stopped thread has ended, but no longer than ``timeout_s``."""
+        self._thread.join(timeout_s)
 
     def _serve(self) -> None:
         while (item := self._queue.get()) is not None:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import structlog
 
 from reclock.adapter.session.session import Session
-from reclock.errors import file_access_failure
+from reclock.errors import known_failure
 
 _log = structlog.get_logger(__name__)
 T = TypeVar("T")
@@ -46,9 +46,9 @@ class StatementRunner:
         try:
             answer: T = await self._run_in_thread(work, *arguments)
             return answer
-        except OSError as error:  # from the work, not from the connection
-            _log.error("a file cannot be read or written", peer=self._peer, error=str(error))
-            raise file_access_failure(error) or error from error
+        except (OSError, ModuleNotFoundError) as error:  # from the work, not from the connection
+            _log.error("a statement failed", peer=self._peer, error=str(error))
+            raise known_failure(error) or error from error
         finally:
             self.is_running = False
             if timer is not None:

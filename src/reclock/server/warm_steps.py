@@ -14,6 +14,7 @@ from reclock.pipeline import dag_steps
 from reclock.pipeline.dag_steps import Tell
 from reclock.quality.audit import load as load_audits
 from reclock.runtime.environment import Environment
+from reclock.tracing import span
 
 _log = structlog.get_logger(__name__)
 _KEPT_S = 600
@@ -87,7 +88,8 @@ class WarmSteps:
 
     def _outcome(self, step: str, arguments: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
         try:
-            return {"result": _STEPS[step](self._environment, **arguments, tell=tell)}
+            with span(f"step {step}"):
+                return {"result": _STEPS[step](self._environment, **arguments, tell=tell)}
         except ReclockError as error:
             return {"error": error_as_json(error)}
         except Exception as failure:  # the edge of the thread: whoever asked is told

@@ -2,21 +2,24 @@
 
 One process of Python computes on one core at a time. The parent process only listens: it passes
 each connection to the worker that has the fewest, and starts a worker again that ends. A worker is
-a server of its own over the environment; nothing is shared between them but the stores.
+a server of its own over the environment; nothing is shared between them but the stores, and the
+memory of what is imported: workers are forks of the parent, which has neither threads nor stores.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import socket
 import struct
-import subprocess
 import sys
+import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import NoReturn
 
 import structlog
 
@@ -27,6 +30,8 @@ from reclock.server.listeners import (
     CONNECTION,
     PACKET_BYTES,
     READY,
+    Listener,
+    WorkerListener,
     cannot_listen,
 )
 
@@ -40,7 +45,7 @@ class _Worker:
     """A worker's process, this end of its channel, and how many connections were passed to it and
     are over."""
 
-    process: subprocess.Popen[bytes]
+    process_id: int
     channel: socket.socket
     passed: int = 0
     over: int = 0
@@ -55,11 +60,10 @@ class _Worker:
 class Workers:
     """Serves one port with ``count`` workers until SIGTERM or SIGINT."""
 
-    def __init__(
-        self, home: Path | None, host: str, port: int, count: int, http: str | None = None
-    ) -> None:
-        self._home, self._host, self._port, self._count = home, host, port, count
-        self._options = ["--http", http] if http is not None else []
+    def __init__(self, host: str, port: int, count: int, serve: Callable[[Listener], int]) -> None:
+        """A worker calls ``serve`` with where its connections come from; it ends with the exit
+        code that this returns."""
+        self._host, self._port, self._count, self._serve = host, port, count, serve
         self._workers: dict[int, _Worker] = {}
         self._restarting: set[asyncio.Task[None]] = set()
         self._stopping = asyncio.Event()
@@ -159,13 +163,9 @@ class Workers:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         with theirs:
-            command = [sys.executable, "-m", "reclock.cli", "serve", "--host", self._host]
-            command += ["--workers", str(self._count), "--worker", f"{number}:{theirs.fileno()}"]
-            command += self._options
-            if self._home is not None:
-                command += ["--home", str(self._home)]
-            process = subprocess.Popen(command, pass_fds=[theirs.fileno()], process_group=0)
-        worker = self._workers[number] = _Worker(process, ours)
+            if not (process_id := _fork()):
+                self._work(number, theirs)
+        worker = self._workers[number] = _Worker(process_id, ours)
         asyncio.get_running_loop().add_reader(ours, self._receive, number, worker)
         waits = [
             asyncio.ensure_future(event.wait())
@@ -177,6 +177,29 @@ class Workers:
         if not worker.ready.is_set():
             self._stopping.set()
         return worker.ready.is_set()
+
+    def _work(self, number: int, channel: socket.socket) -> NoReturn:
+        """Serve as a worker, in its process: there the parent's frames and descriptors go on
+        existing, and are never returned to."""
+        exit_code = 1
+        try:
+            os.setpgrp()  # what a terminal says to the parent is not said to the worker too
+            signal.set_wakeup_fd(-1)
+            for signal_number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(signal_number, signal.SIG_DFL)
+            # the parent's ends of all channels: a worker ends when the parent's end of its own is
+            # closed, in every process that has it
+            for descriptor in map(int, os.listdir("/dev/fd")):
+                if descriptor > 2 and descriptor != channel.fileno():
+                    with suppress(OSError):  # that of the listing itself
+                        os.close(descriptor)
+            exit_code = self._serve(WorkerListener(channel, self._host, number, self._count))
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(exit_code)
 
     def _receive(self, number: int, worker: _Worker) -> None:
         try:
@@ -203,7 +226,8 @@ class Workers:
     def _ended(self, number: int, worker: _Worker) -> None:
         asyncio.get_running_loop().remove_reader(worker.channel)
         worker.channel.close()
-        code = worker.process.wait()
+        _, status = os.waitpid(worker.process_id, 0)
+        code = os.waitstatus_to_exitcode(status)
         was_serving = worker.ready.is_set()
         worker.ready.clear()
         worker.ended.set()
@@ -228,6 +252,17 @@ class Workers:
             task.cancel()
         for worker in self._workers.values():
             if not worker.ended.is_set():
-                worker.process.send_signal(signal.SIGTERM)
+                os.kill(worker.process_id, signal.SIGTERM)
         for worker in self._workers.values():
             await worker.ended.wait()
+
+
+def _fork() -> int:
+    """As `os.fork`. The child leaves the objects that it has from the parent out of its collections
+    of garbage, which would write to their pages and so copy them."""
+    gc.collect()
+    gc.freeze()
+    process_id = os.fork()
+    if process_id:
+        gc.unfreeze()
+    return process_id

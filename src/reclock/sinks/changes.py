@@ -24,9 +24,10 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
 from reclock.collections.version import Version
-from reclock.compute import maintenance, peeks
+from reclock.compute import maintenance
 from reclock.compute.due_times import due_after, with_due_times
 from reclock.compute.engines.engine import Engine, Inputs
+from reclock.compute.reads import peeks
 from reclock.config import Settings
 from reclock.consensus.frontiers.groups import Frontiers
 from reclock.definitions.sinks import SinkSpec

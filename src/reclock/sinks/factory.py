@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from reclock.algebra.timestamps import Clock
 from reclock.collections.folder import Folder
 from reclock.config import Settings
-from reclock.connectors.clients import kafka_client, postgres_parameters, registry_client
-from reclock.connectors.objects.object_store import s3_client
-from reclock.definitions.connections import SecretResolver, no_secrets
+from reclock.config.stores import s3_store_options
+from reclock.connectors.clients import (
+    aws_client,
+    kafka_client,
+    postgres_parameters,
+    registry_client,
+)
+from reclock.connectors.objects.object_store import s3_arguments, s3_client
+from reclock.definitions.connections import Connection, SecretResolver, no_secrets
 from reclock.definitions.sinks import (
     Avro,
     DeltaTarget,
@@ -25,6 +31,7 @@ from reclock.definitions.sinks import (
     Target,
 )
 from reclock.sinks.json_messages import JsonForm
+from reclock.sinks.manifests import Manifests
 from reclock.sinks.messages import Encoder, Form, KeyForm, key_columns, value_columns
 from reclock.sinks.plain_messages import PlainForm
 from reclock.sinks.target import Writer
@@ -67,21 +74,31 @@ def _(target: DeltaTarget, sink: SinkSpec, context: SinkContext) -> Writer:
 def _(target: FilesTarget, sink: SinkSpec, context: SinkContext) -> Writer:
     from reclock.sinks.files import FilesWriter
 
-    settings = context.settings
-    root = settings.sinks_root
-    folder = Folder(f"{root.rstrip('/')}/{target.path}", settings.store_options(root))
-
-    def client() -> Any:
-        return s3_client(
-            settings.s3_endpoint,
-            settings.s3_region,
-            settings.s3_access_key_id,
-            settings.s3_secret_access_key.get_secret_value(),
-            "",
-        )
-
+    folder, manifests = own_folder(context.settings.sinks_root, target.path, context.settings)
     name = f"{context.environment_id}/{sink.creator}"
-    return FilesWriter(folder, target.format, name, sink.desc, client)
+    return FilesWriter(folder, target.format, name, sink.desc, manifests)
+
+
+def own_folder(root: str, path: str, settings: Settings) -> tuple[Folder, Manifests]:
+    """``path`` below ``root``, over the settings of the environment, with its manifests."""
+    folder = Folder(f"{root.rstrip('/')}/{path}", settings.store_options(root))
+    arguments = (
+        settings.s3_endpoint,
+        settings.s3_region,
+        settings.s3_access_key_id,
+        settings.s3_secret_access_key.get_secret_value(),
+        "",
+    )
+    return folder, Manifests(folder, lambda: s3_client(*arguments))
+
+
+def bucket_folder(
+    uri: str, connection: Connection, resolve_secret: SecretResolver
+) -> tuple[Folder, Manifests]:
+    """The folder at ``s3://…``, over an AWS connection, with its manifests."""
+    arguments = s3_arguments(aws_client(connection, resolve_secret))
+    folder = Folder(uri, s3_store_options(*arguments))
+    return folder, Manifests(folder, lambda: s3_client(*arguments))
 
 
 @_open.register

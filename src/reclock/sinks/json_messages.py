@@ -1,20 +1,23 @@
 """JSON messages that a source with FORMAT JSON can read back.
 
 Numbers are numbers. Dates and timestamps are text in ISO 8601 (with ``Z`` if they have a zone),
-bytes have PostgreSQL's hexadecimal form, and infinite or NaN floats are text.
+bytes have PostgreSQL's hexadecimal form, and infinite or NaN floats are text. Arrays are arrays, and
+intervals the text that PostgreSQL prints.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
-from reclock.algebra.relations import Column, TypeName
+from reclock.algebra.relations import TEXT, Column, TypeName
 from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.algebra.timestamps import Timestamp
 from reclock.errors import UnsupportedSql
+from reclock.plan.functions.casts import write_cast
 from reclock.sinks.messages import changes_column
 
 _SECONDS = "'%Y-%m-%dT%H:%M:%S.%f'"
@@ -51,8 +54,19 @@ def _text(value: str) -> str:
 
 def json_text(column: Column) -> str:
     """The column as JSON text; NULL for NULL."""
-    name = changes_column(column)
+    return _value(changes_column(column), column)
+
+
+def _value(name: str, column: Column) -> str:
+    """``name``, of the column's type, as JSON text."""
     match column.type.name:
+        case TypeName.ARRAY:
+            assert column.type.element is not None
+            element = _value("e", replace(column, type=column.type.element))
+            items = f"list_transform({name}, lambda e: coalesce({element}, 'null'))"
+            return f"'[' || array_to_string({items}, ',') || ']'"
+        case TypeName.INTERVAL:
+            return f"""'"' || {write_cast("duckdb", name, column.type, TEXT)} || '"'"""
         case TypeName.JSONB:
             return name  # its values are documents already
         case kind if kind is TypeName.TEXT or kind in TEXTUAL_TYPES:

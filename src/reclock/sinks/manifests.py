@@ -8,8 +8,6 @@ from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
-from botocore.exceptions import ClientError
-
 from reclock.collections.folder import Folder, fsync
 
 MANIFESTS = "_manifests"
@@ -80,6 +78,8 @@ class Manifests:
         return True
 
     def _put(self, path: str, content: bytes) -> bool:
+        from botocore.exceptions import ClientError
+
         bucket, _, key = self._folder.absolute(path).partition("://")[2].partition("/")
         try:
             self._client().put_object(Bucket=bucket, Key=key, Body=content, IfNoneMatch="*")

@@ -3,12 +3,12 @@ their text."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 import structlog
 
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
-from reclock.catalog.objects import Item, ItemType
+from reclock.catalog.objects import Item, ItemType, Kind
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.errors import InternalError, ObjectQuarantined, ReclockError
 from reclock.sql.catalog.entries import (
@@ -38,40 +38,93 @@ def build_catalog(
     depends on, changed since ``previous``."""
     if previous is not None and previous.snapshot is snapshot:
         return previous
-    databases = {database.id: database.name for database in snapshot.databases.values()}
-    schemas = {
-        schema.id: (databases.get(schema.database_id or 0), schema.name)
-        for schema in snapshot.schemas.values()
-    }
+    settings = settings or PlannerSettings()
+    if previous is not None and (difference := _item_difference(previous, snapshot)) is not None:
+        created, dropped = difference
+        catalog = previous.at(snapshot, settings, dropped)
+        _add_items(catalog, created, _schemas(snapshot), None)
+        return catalog
+    schemas = _schemas(snapshot)
     catalog = PlannerCatalog(
         clusters={cluster.name: cluster.id for cluster in snapshot.clusters.values()},
-        databases=frozenset(databases.values()),
+        databases=frozenset(database.name for database in snapshot.databases.values()),
         schemas=frozenset(schemas.values()) | {(None, name) for name in SYSTEM_SCHEMAS},
         snapshot=snapshot,
-        settings=settings or PlannerSettings(),
+        settings=settings,
         builtin_plans=previous.builtin_plans if previous is not None else {},
     )
     for builtin in builtins:
         catalog.add(builtin)
-    _add_items(catalog, snapshot, schemas, previous)
+    _add_items(catalog, snapshot.items.values(), schemas, previous)
     return catalog
+
+
+def _schemas(snapshot: CatalogSnapshot) -> dict[int, Scope]:
+    databases = {database.id: database.name for database in snapshot.databases.values()}
+    return {
+        schema.id: (databases.get(schema.database_id or 0), schema.name)
+        for schema in snapshot.schemas.values()
+    }
+
+
+def _item_difference(
+    previous: PlannerCatalog, snapshot: CatalogSnapshot
+) -> tuple[list[Item], Set[GlobalId]] | None:
+    """The items that were created since ``previous``, and those that were dropped. None if more
+    than that has changed, so that other entries may have to be planned again."""
+    before = previous.snapshot
+    # by ==, since != of the library's maps is wrong
+    if before is None or not all(snapshot.all(kind) == before.all(kind) for kind in _FOUNDATIONS):
+        return None
+    old_items, items = before.items, snapshot.items
+    created: list[Item] = []
+    for id, item in items.items():
+        old = old_items.get(id)
+        if old is None:
+            created.append(item)
+        elif old is not item and _definition(old) != _definition(item):
+            return None
+    newest = previous.newest_id
+    if newest is not None and any(
+        _creation_order(item.id) < _creation_order(newest) for item in created
+    ):
+        return None
+    dropped = set[GlobalId]()
+    if len(items) < len(old_items) + len(created):
+        dropped = {id for id in old_items if id not in items}
+    for entry in previous.entries():
+        if isinstance(entry, QuarantinedEntry) or (
+            dropped and entry.id not in dropped and not dropped.isdisjoint(entry.depends_on)
+        ):
+            return None
+    return created, dropped
+
+
+_FOUNDATIONS = (Kind.DATABASE, Kind.SCHEMA, Kind.CLUSTER, Kind.SYSTEM_OBJECT_MAPPING)
+"""The kinds of objects, besides items, that entries are made from."""
+
+
+def _definition(item: Item) -> tuple[object, ...]:
+    return item.schema_id, item.name, item.create_sql, item.progress
+
+
+def _creation_order(id: GlobalId) -> tuple[bool, int]:
+    """Temporary items come last."""
+    return id.startswith("t"), int(id[1:])
 
 
 def _add_items(
     catalog: PlannerCatalog,
-    snapshot: CatalogSnapshot,
+    items: Iterable[Item],
     schemas: Mapping[int, Scope],
     previous: PlannerCatalog | None,
 ) -> None:
-    """Add every item of ``snapshot``, in the order of creation, so that each finds the items that
-    it depends on.
+    """Add the items in the order of creation, so that each finds the items that it depends on.
 
     An item that cannot be planned is quarantined under its name, with those that depend on it, and
     no others.
     """
-    for item in sorted(
-        snapshot.items.values(), key=lambda item: (item.id.startswith("t"), int(item.id[1:]))
-    ):
+    for item in sorted(items, key=lambda item: _creation_order(item.id)):
         name = QualifiedName(*schemas[item.schema_id], item.name)
         old = previous.entry(item.id) if previous is not None else None
         if (

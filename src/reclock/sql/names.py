@@ -85,6 +85,12 @@ class SessionNames:
         default=lambda: datetime(1970, 1, 1, tzinfo=UTC), compare=False
     )
     """When the statement, or its transaction block, began."""
+    clock: Callable[[], datetime] = field(
+        default=lambda: datetime(1970, 1, 1, tzinfo=UTC), compare=False
+    )
+    """The time at this moment."""
+    started_at: datetime = field(default=datetime(1970, 1, 1, tzinfo=UTC), compare=False)
+    """When the process opened the environment."""
     settings: Callable[[], Mapping[str, str]] = field(default=dict, compare=False)
     """The values of the session variables."""
 

@@ -201,7 +201,6 @@ _WORDS: dict[type, str] = {
     events.BindingsWritten: "bindings written",
     events.FilesSealed: "sealed",
     events.RowsCommitted: "committed",
-    events.StepPublished: "published",
     effects.TakeOverClaim: "take over",
     effects.ClaimGroup: "claim",
     effects.SaveStep: "save",
@@ -214,7 +213,6 @@ _WORDS: dict[type, str] = {
     effects.SealFiles: "seal",
     effects.RecordSkips: "record skips",
     effects.CommitRows: "commit",
-    effects.PublishStep: "publish",
 }
 
 

@@ -12,3 +12,6 @@ SELECT w.k, CASE WHEN v <> 0 THEN (SELECT sum(10 / u.c) FROM u WHERE u.k = w.k) 
 SELECT k FROM w WHERE v <> 0 AND k IN (SELECT 10 / u.c FROM u WHERE u.k = w.v);
 SELECT k FROM w WHERE v <> 0 AND NOT EXISTS (SELECT FROM u WHERE u.k = w.k AND 10 / u.c > 2);
 SELECT w.k, x, tag FROM w LEFT JOIN (SELECT k, 10 / c AS x FROM u) s ON s.k = w.v JOIN (SELECT k, 10 / c AS y FROM u) r ON r.k = w.k;
+SELECT w.k, c FROM w JOIN u ON u.k = w.k AND w.v + u.c > 3;
+SELECT w.k, u.k AS other FROM w JOIN u ON u.k BETWEEN w.k AND w.k + v;
+SELECT w.k, c FROM w JOIN u ON u.k = w.k AND 10 / (w.v + u.c) > 1;

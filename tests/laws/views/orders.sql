@@ -31,3 +31,5 @@ SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY total), stddev(weight), varia
 SELECT id, piece FROM orders JOIN items ON order_id = id, generate_series(1, pieces) AS piece;
 SELECT to_char(placed, 'YYYY-MM'), array_agg(id) IS NULL AS nothing, every(is_paid) FROM orders GROUP BY to_char(placed, 'YYYY-MM');
 VALUES (1, 'a'), (2, NULL);
+SELECT string_agg(DISTINCT product, ', '), string_agg(DISTINCT product, '-' ORDER BY product DESC), count(DISTINCT price) FROM items;
+SELECT array_agg(DISTINCT pieces ORDER BY pieces DESC), max(1), count(DISTINCT 'x'), sum(price) FROM items;

@@ -13,3 +13,7 @@ SELECT a, (SELECT sum(n) FROM unnest(ARRAY[t.a, 2], ARRAY[t.g, 3]) AS x(n, m)) F
 SELECT a, (SELECT count(*) FROM generate_series(1, t.a) AS g, generate_series(1, 2) AS h) FROM t
 SELECT * FROM ROWS FROM (length('abc'), generate_series(1, 2)) AS x
 SELECT * FROM generate_series(1, 2) AS a, unnest(ARRAY[a, a * 10]) WITH ORDINALITY AS b(v, o)
+SELECT x.a, x.b, x.c ->> 'd' AS d, x.e, x.f FROM jsonb_to_recordset('[{"a": 1, "b": "x", "c": {"d": [1]}, "e": "2024-01-01", "f": 1.5}, {"b": null, "c": null}, {"a": "7", "b": 2, "f": true}]') AS x(a int, b text, c jsonb, e date, "f" text)
+SELECT t.a, r.n, r.y FROM t, json_to_record(json_build_object('n', t.a, 'y', t.b)) AS r(n bigint, y varchar(5))
+SELECT count(*), sum(q) FROM jsonb_to_recordset('[{"q": 1.25}, {"q": 2}]') AS x(q numeric)
+SELECT w.a, x.k FROM w LEFT JOIN LATERAL jsonb_to_recordset(jsonb_build_array(jsonb_build_object('k', w.y))) AS x(k text) ON x.k = 'two'

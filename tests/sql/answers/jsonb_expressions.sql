@@ -116,3 +116,10 @@ CASE WHEN jsonb_typeof(doc) = 'null' THEN doc::boolean END
 CASE WHEN doc = '0' THEN 'x' WHEN jsonb_typeof(doc) = 'number' THEN to_jsonb(1 / doc::double precision) ->> 0 END
 CASE WHEN id <> 3 THEN jsonb_build_array(6 / (id - 3)) ELSE to_jsonb(6 / id) END
 CASE WHEN txt LIKE '{%' THEN txt::jsonb ->> 'a' ELSE (txt || ' ')::jsonb ->> 0 END
+'[]'::jsonb #- '{a}'
+doc[0]
+doc['1']
+doc['a']['b']
+doc[-1]
+doc[id]
+doc[1][0]

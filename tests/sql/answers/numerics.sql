@@ -25,3 +25,5 @@ SELECT 0.1::float8::numeric, 1.5::real::numeric, 100::float8::numeric, 123456789
 SELECT 1.10 + 2, 1.10 * 1.10, 1.10 - 1.10, 3 % 1.25, 2.50 + 0.5, 1.0 = 1.00, 0.00
 SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY m) FROM amounts
 SELECT 1000000.0 / 3, 0.5 / 0.25, 99.99 / 10 * 100, 5 / 2.5 + 1
+SELECT round(m, n - 3)::numeric(38, 9), trunc(m, n - 3)::numeric(38, 9), round(p, n - 5)::numeric(38, 9), round(k::numeric, -n)::numeric(38, 9) FROM amounts
+SELECT round(m, NULL), round(m, (SELECT min(n) FROM amounts))::numeric(38, 9), trunc(p, 40 * n - 60)::numeric(38, 9) FROM amounts

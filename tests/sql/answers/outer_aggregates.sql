@@ -116,3 +116,7 @@ SELECT a AS x, a AS y, count(*) FROM t GROUP BY GROUPING SETS (x, y)
 SELECT upper(b) AS x, upper(b) AS y, count(*) FROM t GROUP BY GROUPING SETS (x, y, ())
 SELECT a AS x, a AS y, rank() OVER (ORDER BY a) FROM t GROUP BY GROUPING SETS (x, y)
 SELECT t.a AS p, u.a AS q FROM t JOIN u ON t.a = u.a GROUP BY p, ROLLUP (q)
+SELECT ARRAY(SELECT s.a) FROM t AS s
+SELECT ARRAY(SELECT s.a FROM w WHERE w.a < 3 ORDER BY s.a DESC) FROM t AS s
+SELECT s.a, ARRAY(SELECT s.a + max(w.a) FROM w) FROM t AS s
+SELECT s.a, ARRAY(SELECT max(w.a) FROM w WHERE w.a > s.a), ARRAY(SELECT count(*) FROM nothing) FROM t AS s

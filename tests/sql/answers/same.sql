@@ -425,7 +425,7 @@ SELECT a, substring(b from 'o'), substring(b, 'n(.)'), substring(b from '(x)|n')
 SELECT ARRAY[1, '2', 3.5]::numeric[], ARRAY['1', '2']::bigint[], ARRAY[1, 'NaN']::float8[], ARRAY['2020-01-01', NULL]::date[]
 SELECT a, ARRAY[a, g]::text[], ARRAY[b, 'x']::text[] FROM t
 SELECT a, extract(year FROM x), extract(epoch FROM x)::text, date_part('hour', x) FROM u
-SELECT n, json_build_object('a', '{"b": [1, 2]}'::jsonb, 'm', n, 'f', n > 2, 'k', ARRAY[n, 1])::text FROM amounts
+SELECT n, json_build_object('a', '{"b": [1, 2]}'::jsonb, 'm', n, 'f', n > 2, 'k', ARRAY[n, 1])::jsonb::text FROM amounts
 SELECT v::float8, v::real FROM (VALUES ('inf'), ('-INFINITY'), ('nan'), ('+Inf')) x (v)
 SELECT a, a <> 2 AND 10 / (a - 2) > 0 AS both, a = 2 OR 10 / (a - 2) > 3 OR 1 / (a - 2) = 0 AS either FROM t
 SELECT a FROM t WHERE NOT (a = 2 OR 10 / (a - 2) < 0)
@@ -438,3 +438,29 @@ SELECT a, (SELECT 10 / count(*) FROM w) AS x, (SELECT 100 / max(w.a) + 1 FROM w)
 SELECT t.a FROM t JOIN w ON t.a = w.a WHERE 10 / (t.a - 2) > -100 AND t.a <> 2
 SELECT t.a FROM t LEFT JOIN (SELECT a FROM w WHERE a <> 1) x ON t.a = x.a WHERE t.a <> 2 AND 10 / (t.a - 2) > -100 AND coalesce(10 / (x.a - 1), 1) > -100
 SELECT x.a FROM t x, t y, w WHERE x.a = y.a AND y.a = w.a AND x.a <> 2 AND y.a <> 1 AND 10 / (x.a - 2) > -100 AND 10 / (y.a - 1) > -100 AND 10 / ((x.a - 2) * (y.a - 1)) > -100
+SELECT g::oid, (10 - g::int)::oid FROM t
+SELECT ARRAY(VALUES (1), (2)), a, ARRAY(VALUES (a), (7)) FROM w
+SELECT * FROM (VALUES (1) UNION VALUES (2)) AS v
+SELECT v.column1, w.column1 FROM (VALUES (1)) AS v LEFT JOIN (VALUES (1) UNION VALUES (2)) AS w ON v.column1 = w.column1
+SELECT * FROM (VALUES (1, 2) UNION ALL SELECT a, a FROM t LIMIT 2) AS v WHERE false
+SELECT 1 = SOME (ARRAY[1, 2]), 1 < SOME (VALUES (0), (2)), 3 = SOME (SELECT a FROM t)
+SELECT quote_nullable(a), quote_literal(f), quote_nullable(NULL::integer), quote_literal(c), quote_nullable(e) FROM t
+SELECT substring(b FOR 2 FROM 2), substring(b FROM 2 FOR 1), substring(b FOR 2), substring(b FROM 2) FROM t
+SELECT quote_ident('order'), quote_ident('plain'), quote_ident('user'), quote_ident('Upper'), quote_ident('int'), quote_ident('name'), format('%I', 'select')
+SELECT a FROM t ORDER BY g LIMIT (1 + 1) OFFSET 2 - 1
+SELECT a FROM t ORDER BY g FETCH FIRST (1 + 1) ROWS ONLY
+SELECT 'a' LIKE 'a' ESCAPE NULL, b LIKE 'o%' ESCAPE NULL FROM t
+SELECT ~1 + 1, ~(1 + 1), (~1) + 1, ~1 - 2, ~1 | 2, 2 * ~1 + 3, - ~ 3, ~ - 3 * 2, ~1 & ~2
+SELECT |/ 4 + 5 AS a, ||/ 8 * 8 - 1 AS b, (|/ 4) + 5 AS c
+SELECT NULL::integer[] || NULL::integer[], NULL::integer[] || ARRAY[1], ARRAY[1] || NULL::integer[], array_cat(NULL::text[], '{}')
+SELECT pg_size_pretty(v), pg_size_pretty(-v) FROM (VALUES (10::bigint), (10239), (10240), (10485247), (10485248), (10736893951), (10736893952), (1000000000), (1000000000000), (1000000000000000), (1500000000000000000)) AS s (v)
+SELECT 33 = ALL ('{1,2,33}'), 33 >= ALL ('{1,2,33}'), NOT a < ALL ('{2,3}') FROM t
+SELECT g FROM t ORDER BY g LIMIT 2 * (3 - 1) OFFSET (3 - 1) * 1
+SELECT a, EXISTS (VALUES (1)), EXISTS (TABLE nothing) FROM t WHERE EXISTS (VALUES (t.a), (2))
+SELECT a FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.a = t.a UNION SELECT 2 WHERE t.a = 5)
+SELECT n, e FROM held LEFT JOIN unnest(a) AS e ON e > 1
+SELECT v.x, w.y, e FROM (VALUES (1, ARRAY[10, 20]), (2, ARRAY[20, 30])) AS v (x, l) LEFT JOIN w ON w.a = v.x LEFT JOIN unnest(l) AS e ON e = 20
+SELECT t.a, u.x, s FROM t, u LEFT JOIN generate_series(u.a, 3) AS s ON s > 1
+SELECT x.a, a, t.a, u.a, x.* FROM t FULL JOIN u USING (a) AS x
+SELECT * FROM t JOIN u USING (a, b) AS x JOIN w ON w.a = x.a WHERE x.b > 'a'
+SELECT * FROM (VALUES ((SELECT a FROM (VALUES (1), (2)) AS v (a) LIMIT 1), 'x)'), (3, '(')) AS w

@@ -80,3 +80,7 @@ SELECT a, CASE WHEN (SELECT min(u.a) FROM u WHERE u.a = w.a) > 1 THEN (SELECT su
 SELECT w.a, x FROM w LEFT JOIN (SELECT a, 10 / (a - 4) AS x FROM u) s ON s.a = w.a
 SELECT w.a, x FROM w JOIN (SELECT a, 10 / (a - 4) AS x FROM u) s USING (a)
 SELECT s.* FROM (SELECT a, 10 / (a - 4) AS x FROM u) s WHERE a IN (SELECT a FROM w)
+SELECT t.a, w.a, w.y FROM t LEFT JOIN w ON EXISTS (SELECT 1 FROM u WHERE u.a = t.a AND u.b = w.y)
+SELECT t.a, t.g, w.y FROM t RIGHT JOIN w ON t.a IN (SELECT u.a FROM u WHERE u.a <= w.a)
+SELECT t.a, t.g, w.a, w.y FROM t FULL JOIN w ON t.a = w.a AND t.a + w.a IN (SELECT 2 * u.a FROM u WHERE u.b IS DISTINCT FROM w.y)
+SELECT t.a, w.a FROM t LEFT JOIN w ON t.a < (SELECT max(u.a) FROM u WHERE u.a <= w.a OR u.b = t.b)

@@ -25,3 +25,4 @@ SELECT date_trunc('hour', timestamptz '2023-11-05 01:40:00-07', 'America/Los_Ang
 SELECT date_trunc('week', z, 'Europe/Berlin'), date_trunc('minute', z, 'Asia/Kolkata') FROM u
 SELECT make_timestamp(2024, 2, 29, 23, 59, 59.5), make_timestamptz(2024, 2, 29, 0, 0, 0), make_timestamp(2023 + a, 1, 1, a, 0, c) FROM t WHERE c > 0
 SELECT 'De\123dBeEf'::bytea, 'a\\b'::bytea, '\000\377'::bytea, ''::bytea, 'é'::bytea
+SELECT n, c::time(0), c::time(3), (c + interval '0.0996 s')::time(1), '23:59:59.9'::time(0), time(2) '10:00:00.125', (timestamp '2024-01-01 10:00:00.5')::time(0), '10:00:00.4999995'::time(6) FROM clocks

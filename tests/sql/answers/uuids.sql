@@ -19,3 +19,4 @@ SELECT '{a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11,NULL}'::uuid[], ARRAY['a0eebc99-9c
 SELECT length(gen_random_uuid()::text), substr(gen_random_uuid()::text, 15, 1), gen_random_uuid() <> gen_random_uuid()
 SELECT count(DISTINCT u), count(*) FROM (SELECT gen_random_uuid() AS u FROM ids) AS random
 SELECT count(*) FROM (SELECT u = u AS same FROM (SELECT gen_random_uuid() AS u FROM ids) AS random) AS compared WHERE same
+SELECT count(*) FROM (SELECT gen_random_uuid() AS u, gen_random_uuid() AS v, random() AS r, random() AS s FROM ids) AS random WHERE u = v OR r = s

@@ -7,11 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import pyarrow as pa
 
 from reclock.consensus.database.waiting import interruptible
 from reclock.errors import QueryCanceled, StatementTimeout
+from reclock.interruption import interruptible_planning
 
 _BACKOFF_S = 0.02
 _LONGEST_BACKOFF = 10
@@ -70,6 +72,12 @@ class Cancellation:
         """Inside the block, the statement also ends in time while this thread waits for
         consensus."""
         with interruptible(self.check):
+            yield
+
+    @contextmanager
+    def in_planning(self) -> Iterator[None]:
+        """Inside the block, the statement also ends in time while this thread plans a query."""
+        with interruptible_planning(partial(self.check, "planning the query")):
             yield
 
     def wait(self, seconds: float) -> None:

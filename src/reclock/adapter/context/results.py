@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from reclock.adapter.context.registry import Registry
 from reclock.algebra.relations import TEXT, Column, RelationDesc
+from reclock.algebra.timestamps import Timestamp
 from reclock.errors import EvaluationError
 from reclock.sql.planning.registry import PlannedStatement
 
@@ -49,6 +50,8 @@ class Result:
     is_live: bool = False
     """Whether rows arrive as they become known: an empty batch says that nothing more is known
     yet."""
+    at: Timestamp | None = None
+    """The time that a query read at, if what it reads has times."""
 
     def close(self) -> None:
         """Discard the remaining rows."""

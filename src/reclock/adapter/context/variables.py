@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 
+from reclock.algebra.byte_sizes import BYTE_UNITS, bytes_of
 from reclock.catalog.objects import Kind
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.errors import InvalidOption, UnknownObject
@@ -109,20 +110,8 @@ def _on_or_off(value: str) -> str:
     return "on" if value.lower() in ("on", "true", "yes", "1") else "off"
 
 
-_BYTE_UNITS = {"B": 1, "kB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
-
-
-def bytes_of(value: str) -> int:
-    """The bytes that the text of a setting says. Raises ``ValueError``."""
-    match = re.fullmatch(r"(\d{1,12})\s*([kmgt]?b)?", value.strip().lower())
-    if match is None:
-        raise ValueError("bytes, as a whole number, perhaps with B, kB, MB, GB or TB behind it")
-    units = {unit.lower(): size for unit, size in _BYTE_UNITS.items()}
-    return int(match[1]) * units[match[2] or "b"]
-
-
 def _bytes(value: str) -> str:
-    return _with_unit(bytes_of(value), _BYTE_UNITS)
+    return _with_unit(bytes_of(value), BYTE_UNITS)
 
 
 VARIABLES = {
@@ -242,7 +231,12 @@ VARIABLES = {
         Variable("integer_datetimes", "on", "always on", _always("on")),
         Variable("intervalstyle", "postgres", "always postgres", _always("postgres")),
         Variable("is_superuser", "off", "for clients that read it", _always("off")),
-        Variable("lock_timeout", "0", "for clients that set it; nothing is locked", _milliseconds),
+        Variable(
+            "lock_timeout",
+            "0",
+            "how long a statement waits for an advisory lock; 0 is no limit of its own",
+            _milliseconds,
+        ),
         Variable("max_index_keys", "32", "for clients that read it", _always("32")),
         Variable("max_identifier_length", "63", "for clients that read it", _always("63")),
         Variable(
@@ -386,6 +380,11 @@ class SessionVariables:
 
     def _current(self) -> dict[str, str]:
         return {name: self.get(name) for name in VARIABLES}
+
+    @property
+    def lock_timeout_ms(self) -> int:
+        """0 if there is none."""
+        return milliseconds_of(self.get("lock_timeout"))
 
     @property
     def statement_timeout_ms(self) -> int:

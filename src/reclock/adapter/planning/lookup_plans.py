@@ -37,7 +37,7 @@ def is_lookup(node: exp.Expr, planned: object) -> bool:
     )
 
 
-def with_values(select: Select, values: Sequence[Any]) -> Select:
+def with_values(plan: Plan, values: Sequence[Any]) -> Plan:
     """The plan of a lookup with these values, none NULL, for its parameters."""
 
     def value_of(parameter: Parameter) -> Literal:
@@ -59,7 +59,7 @@ def with_values(select: Select, values: Sequence[Any]) -> Select:
             )
         return bound
 
-    return replace(select, plan=visit(select.plan))
+    return visit(plan)
 
 
 def _parameters(part: Any) -> Iterator[Parameter]:

@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from reclock.adapter.context.results import Result
 from reclock.adapter.context.users import Users
+from reclock.adapter.planning.lookup_plans import with_values
 from reclock.algebra.relations import ScalarType
 from reclock.plan.relational import collections
 from reclock.plan.temporal import reads_now
@@ -19,6 +20,7 @@ from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames
 from reclock.sql.parameters import Parameters
 from reclock.sql.planning.registry import PlannedStatement
+from reclock.sql.queries.views import Definition, definition_of
 from reclock.sql.statements.query.values import Select
 from reclock.sql.statements.show.syntax import (
     ShowColumnsStatement,
@@ -42,11 +44,28 @@ _CACHED = (nodes.QueryStatement, ShowObjectsStatement, ShowColumnsStatement, Sho
 
 @dataclass(slots=True, eq=False)
 class CachedPlan:
-    """A planned statement, shared by all sessions that repeat it. ``answer`` holds its rows if it
-    reads no collection and they are small."""
+    """A planned statement, shared by all sessions that repeat it at one moment of the catalog.
+    ``answer`` holds its rows if it reads no collection and they are small."""
 
     statement: PlannedStatement
     answer: tuple[pa.RecordBatch, ...] | None = None
+    _definition: Definition | None = None
+
+    def definition(self, catalog: PlannerCatalog) -> Definition:
+        """The definition of a SELECT at the catalog that it was planned at."""
+        if self._definition is None:
+            assert isinstance(self.statement, Select)
+            self._definition = definition_of(self.statement.plan, catalog)
+        return self._definition
+
+    def with_values(self, values: Sequence[Any], catalog: PlannerCatalog) -> CachedPlan:
+        """The plan of a lookup (see ``is_lookup``) with values for its parameters."""
+        assert isinstance(self.statement, Select)
+        definition = self.definition(catalog)
+        return CachedPlan(
+            replace(self.statement, plan=with_values(self.statement.plan, values)),
+            _definition=replace(definition, plan=with_values(definition.plan, values)),
+        )
 
     def run(self, run: Callable[[], Result], limit_bytes: int) -> Result:
         """The result of ``run``, or of an earlier run.
@@ -133,6 +152,7 @@ def watched(names: SessionNames) -> tuple[SessionNames, Callable[[], bool]]:
         settings=noting(names.settings),
         process_id=noting(names.process_id),
         now=noting(names.now),
+        clock=noting(names.clock),
     )
     return watched_names, lambda: has_read
 

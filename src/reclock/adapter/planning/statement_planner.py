@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 
 from reclock.adapter.context.users import Users
 from reclock.adapter.planning.authorization import authorize
-from reclock.adapter.planning.lookup_plans import is_lookup, with_values
+from reclock.adapter.planning.lookup_plans import is_lookup
 from reclock.adapter.planning.plan_cache import CachedPlan, cache_key, store, watched
 from reclock.errors import ReclockError
+from reclock.interruption import INTERRUPTIONS
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
@@ -93,7 +94,7 @@ class StatementPlanner:
         if planned is unknown:
             planned = self._plan_lookup(parsed, catalog, any_values)
             store(catalog, key, planned)
-        return CachedPlan(with_values(planned.statement, values)) if planned is not None else None
+        return planned.with_values(values, catalog) if planned is not None else None
 
     def _plan_lookup(
         self, parsed: ParsedStatement, catalog: PlannerCatalog, parameters: Parameters
@@ -101,6 +102,8 @@ class StatementPlanner:
         """The plan for any values, if the query is a lookup by its parameters."""
         try:
             planned, is_shared = self._plan_shared(parsed, catalog, parameters)
+        except INTERRUPTIONS:
+            raise
         except ReclockError:  # planning it with its values raises what there is to raise
             return None
         return planned if is_shared and is_lookup(parsed.node, planned.statement) else None

@@ -10,6 +10,7 @@ from reclock.adapter.timestamps import read_time
 from reclock.algebra.ids import TABLES
 from reclock.compute.maintenance import maintainer
 from reclock.controllers.implied import dataflow
+from reclock.errors import NoReplicas
 from reclock.introspection.overview import last_refreshes
 from reclock.plan.explain import explain
 from reclock.plan.relational import Plan, collections
@@ -53,7 +54,10 @@ def _optimizer_lines(query: QueryExecution, planned: Plan) -> list[str]:
 def _plan_lines(query: QueryExecution) -> list[str]:
     ready = query.prepare()
     lines = explain(ready.plan, query.select.finishing).splitlines()
-    engine = query.controller().engine_of(query.peek(ready), query.context.cancellation.pause)
+    try:
+        engine = query.controller().engine_of(query.peek(ready), query.context.cancellation.pause)
+    except NoReplicas as error:
+        engine = f"none: {error.message}"
     used = ", ".join(_described(query.catalog, index) for index in ready.indexes)
     return [
         *lines,

@@ -40,8 +40,9 @@ from reclock.runtime.control_plane import SYSTEM_CLUSTER_ID
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.entries import IndexEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.queries.views import expand, expand_views
+from reclock.sql.queries.views import Definition, definition_of, expand_views
 from reclock.sql.statements.query.values import Select
+from reclock.tracing import span
 
 _ATTEMPTS = 3
 """How often a query starts when maintenance removes what it reads."""
@@ -74,8 +75,12 @@ class QueryExecution:
     """The oracle's read timestamp at the moment of the catalog."""
     is_subscription: bool = False
     """Whether it is the first query of a subscription."""
+    is_export: bool = False
+    """Whether the rows go into files, so that the session's limit of a result does not hold."""
     provided: Mapping[StorageCollectionId, pa.Table] = field(default_factory=dict)
     """The rows of transient collections that the caller knows."""
+    known_definition: Definition | None = None
+    """The query's definition, if it is known already."""
     _broken: set[GlobalId] = field(default_factory=set)
     """Indexes that could not be read."""
 
@@ -145,18 +150,23 @@ class QueryExecution:
                 if cluster_id == SYSTEM_CLUSTER_ID
                 else self.context.variables.get("cluster_replica")
             )
-            answer = controller.peek(peek, self.context.cancellation.pause, replica=replica)
-            batches = self.context.cancellation.checked(answer.batches, cancel)
-            first = list(islice(batches, 1))
+            cancellation = self.context.cancellation
+            with span("peek", cluster=cluster, at=peek.as_of):
+                with cancellation.in_planning():  # the engine's statement is written here
+                    answer = controller.peek(peek, cancellation.pause, replica=replica)
+                batches = cancellation.checked(answer.batches, cancel)
+                first = list(islice(batches, 1))
             return Result(
                 self.select.tag,
                 self.select.desc,
                 _closing(self._limited(chain(first, batches)), active_peek, scope.pop_all()),
+                at=None if ready.time is NO_TIME else ready.time.at,
             )
 
     def _limited(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Stop the computation at the session's limit. Raises ``ResultTooLarge``."""
-        limit_bytes = self.context.variables.max_result_bytes if self.changes is None else 0
+        is_limited = self.changes is None and not self.is_export
+        limit_bytes = self.context.variables.max_result_bytes if is_limited else 0
         size = 0
         for batch in batches:
             size += batch.nbytes
@@ -164,9 +174,16 @@ class QueryExecution:
                 raise ResultTooLarge(limit_bytes)
             yield batch
 
-    def time_of(self, definition: Plan) -> ReadTime:
-        """The time that the query reads at. ``definition`` is its plan over collections, which
-        exist afterwards."""
+    @property
+    def definition(self) -> Definition:
+        if self.known_definition is None:
+            with self.context.cancellation.in_planning():
+                self.known_definition = definition_of(self.select.plan, self.catalog)
+        return self.known_definition
+
+    def time_of(self) -> ReadTime:
+        """The time that the query reads at. The collections that it reads exist afterwards."""
+        definition = self.definition.plan
         self._await_controllers(definition)
         read = self._groups(definition)
 
@@ -180,17 +197,20 @@ class QueryExecution:
     def prepare(self) -> ReadPlan:
         """Choose the time and the plan. A view is read from an index of the active cluster if one
         is readable at that time."""
-        definition = expand(self.select.plan, self.catalog)
-        time = self.time_of(definition)
+        time = self.time_of()
         after = self.changes.after if self.changes is not None else None
         usable = self._usable_indexes(time.at if after is None else after, time.at)
-        plan, chosen = arranged(self.select.plan, self.catalog, usable)
+        if not usable:
+            plan = self.definition.plan
+            return ReadPlan(time, plan, (), self._groups(plan))
+        with self.context.cancellation.in_planning():
+            plan, chosen = arranged(self.select.plan, self.catalog, usable)
         return ReadPlan(time, plan, chosen, self._groups(plan))
 
     def _choose(self, groups: frozenset[str]) -> ReadTime:
         as_of = self.select.as_of
         is_serializable = self.context.variables.get("transaction_isolation") == SERIALIZABLE
-        if not groups and as_of is None and not reads_now(expand(self.select.plan, self.catalog)):
+        if not groups and as_of is None and not reads_now(self.definition.plan):
             return NO_TIME
         relevant = (
             groups
@@ -245,7 +265,7 @@ class QueryExecution:
             return str(entry.name)
         read = (
             self.catalog.kept_in(id)
-            for id in collections(expand(self.select.plan, self.catalog))
+            for id in collections(self.definition.plan)
             if id.group == group
         )
         return (
@@ -254,7 +274,7 @@ class QueryExecution:
         )
 
     def _usable_indexes(self, first: Timestamp, last: Timestamp) -> Mapping[GlobalId, IndexEntry]:
-        """The indexes of the active cluster that are readable from ``first`` to ``last``, by what
+        """The indexes on what the query reads that are readable from ``first`` to ``last``, by what
         they are on."""
         if self.transaction is not None and self.transaction.writes:
             return {}  # indexes hold committed rows only
@@ -266,9 +286,15 @@ class QueryExecution:
         }
 
     def indexes(self) -> list[tuple[IndexEntry, GroupFrontier]]:
-        """The indexes that the active cluster maintains, each with its frontier."""
+        """The indexes on what the query reads that the active cluster maintains, each with its
+        frontier."""
         running = self.controller().maintained()
-        indexes = [index for index in self.catalog.indexes() if index.id in running - self._broken]
+        indexes = [
+            index
+            for relation in self.definition.relations
+            for index in self.catalog.indexes_on(relation)
+            if index.id in running and index.id not in self._broken
+        ]
         frontiers = (
             self.environment.stores.frontiers.get_all([index.id for index in indexes])
             if indexes

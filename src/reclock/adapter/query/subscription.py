@@ -19,7 +19,7 @@ from reclock.adapter.query.changelogs import Changelogs
 from reclock.adapter.query.queries import QueryExecution, arranged, groups_of
 from reclock.adapter.statement_context import StatementContext
 from reclock.adapter.timestamps import read_time
-from reclock.algebra.ids import INTROSPECTION, CollectionType, GlobalId, StorageCollectionId
+from reclock.algebra.ids import INTROSPECTION, CollectionType, StorageCollectionId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.compute.due_times import DueTimes, due_answer, due_query, with_due_times
 from reclock.consensus.frontiers.groups import GroupFrontier
@@ -36,7 +36,7 @@ from reclock.protocol.compute import Changes
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.entries import IndexEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.queries.views import expand
+from reclock.sql.queries.views import Definition, definition_of
 from reclock.sql.statements.query.values import AsOf
 from reclock.sql.statements.subscribe.plan import SubscribeQuery
 
@@ -82,25 +82,19 @@ class Subscription:
 
     context: StatementContext
     statement: SubscribeQuery
+    _defined: Definition = field(init=False)
     _definition: ChangeInputs = field(init=False)
     """The query over tables and sources alone. They are held at the last time that was sent."""
-    _read: frozenset[GlobalId] = field(init=False)
-    """The relations and views that the query reads, directly or through views."""
     _held: ExitStack = field(init=False)
     _behind_since: float | None = None
     """When, on this process's monotonic clock, the wait for an index began."""
 
     def run(self) -> Result:
         """The updates as they become known. Raises what queries raise, and ``DroppedMeanwhile``."""
-        read: set[GlobalId] = set()
-
-        def note(collection: StorageCollectionId) -> None:
-            item = self._catalog.kept_in(collection)
-            read.update([item.id] if item is not None else [])
-
-        self._definition = ChangeInputs(expand(self.statement.select.plan, self._catalog, note))
+        self._defined = definition_of(self.statement.select.plan, self._catalog)
+        self._definition = ChangeInputs(self._defined.plan)
         check_maintainable(self._definition.plan)
-        self._read, self._held = frozenset(read), ExitStack()
+        self._held = ExitStack()
         return Result(self.statement.tag, self.statement.desc, self._batches(), is_live=True)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
@@ -238,7 +232,7 @@ class Subscription:
                 )
 
     def _begins_at(self) -> Timestamp:
-        at, groups = self._query().time_of(self._definition.plan).at, self._definition.groups
+        at, groups = self._query().time_of().at, self._definition.groups
         if self.statement.select.as_of is None and INTROSPECTION in groups:
             return max(self._now(), self._environment.stores.frontiers.get(INTROSPECTION).since)
         return at
@@ -333,16 +327,17 @@ class Subscription:
         select = (
             self.statement.select if at is None else replace(self.statement.select, as_of=AsOf(at))
         )
-        return QueryExecution(self.context, select, changes=changes, is_subscription=True)
+        return QueryExecution(
+            self.context,
+            select,
+            changes=changes,
+            is_subscription=True,
+            known_definition=self._defined,
+        )
 
     def _indexes(self) -> list[tuple[IndexEntry, GroupFrontier]]:
         """The indexes of the active cluster on relations that the query reads."""
-        on = {index.on for index in self._catalog.indexes()} & self._read
-        return (
-            [(index, frontier) for index, frontier in self._query().indexes() if index.on in on]
-            if on
-            else []
-        )
+        return self._query().indexes()
 
     def _progress(self, upper: Timestamp) -> Iterator[pa.RecordBatch]:
         """The message that everything below ``upper`` was sent, if the client asked for

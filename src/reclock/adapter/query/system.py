@@ -110,6 +110,7 @@ def _state(
         statuses=lambda: list(environment.stores.statuses.current().values()),
         status_history=environment.stores.statuses.history,
         pending_cleanups=environment.stores.pending_cleanup.get_all,
+        registrations=lambda: environment.stores.registrations.get_all().values(),
         audit_events=environment.stores.catalog.get_audit_logs,
         storage_usages=environment.stores.catalog.get_storage_usages,
         sequences=lambda: sequence_facts(catalog, environment.stores.sequences.positions()),

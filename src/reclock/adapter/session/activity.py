@@ -21,6 +21,7 @@ from reclock.runtime.environment import Environment
 from reclock.sql.statements.connections.syntax import AlterSecretStatement, CreateSecretStatement
 from reclock.sql.statements.roles.syntax import AlterRoleStatement, CreateRoleStatement
 from reclock.sql.syntax.parse import ParsedStatement
+from reclock.tracing import span
 
 T = TypeVar("T")
 
@@ -75,7 +76,8 @@ class Activity:
         statement = self._begin(parsed, user, cluster)
         self._is_inside = True
         try:
-            answer = execute()
+            with span("statement", kind=type(parsed.node).__name__, session=self.id):
+                answer = execute()
         except Exception as error:
             statement.ended(None, error)
             raise

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+from reclock.adapter.context.advisory_locks import SessionAdvisoryLocks
 from reclock.adapter.context.cancellation import Cancellation
 from reclock.adapter.context.results import Result
 from reclock.adapter.context.sequences import SessionSequences
@@ -34,6 +35,7 @@ from reclock.sql.planning.statement import plan_statement
 from reclock.sql.statements.transactions.plan import TransactionControl
 from reclock.sql.statements.transactions.syntax import TransactionStatement
 from reclock.sql.syntax.parse import ParsedStatement, parse
+from reclock.tracing import span
 
 
 class Session:
@@ -66,8 +68,13 @@ class Session:
         self.activity = Activity(environment)
         self.statements = SessionStatements()
         self.sequences = SessionSequences(environment.stores.sequences)
+        self.advisory_locks = SessionAdvisoryLocks(environment.stores)
         self.transactions = SessionTransactions(
-            environment, self.variables, self.cancellation, lambda message: self.notice(message)
+            environment,
+            self.variables,
+            self.cancellation,
+            self.advisory_locks,
+            lambda message: self.notice(message),
         )
 
     @property
@@ -83,6 +90,7 @@ class Session:
         self._set_role(None)
         self.discard_temporary()
         self.sequences.forget()
+        self.advisory_locks.release_all()
 
     def discard_temporary(self) -> None:
         """Drop the session's temporary objects."""
@@ -97,9 +105,10 @@ class Session:
         return self.transactions.status
 
     def close(self) -> None:
-        """Roll back the open transaction."""
+        """Roll back the open transaction, and release the session's locks."""
         self.statements.cursors.close_all()
         self.transactions.close()
+        self.advisory_locks.close()
         self.activity.ended()
 
     def cancel(self) -> None:
@@ -153,10 +162,11 @@ class Session:
     ) -> PreparedStatement:
         """Prepare the only statement of ``text``. None in ``types`` leaves a parameter's type to
         the context."""
+        self.cancellation.begin(self.variables.statement_timeout_ms)
         catalog = self.transactions.catalog
-        return prepare(
-            text, types, catalog, self.planner.names_at(catalog), name, self.statements.describe
-        )
+        names = self.planner.names_at(catalog)
+        with self.cancellation.in_planning():
+            return prepare(text, types, catalog, names, name, self.statements.describe)
 
     def execute_prepared(self, prepared: PreparedStatement, values: Sequence[Any] = ()) -> Answer:
         """The result of the statement with ``values`` for its parameters."""
@@ -188,7 +198,8 @@ class Session:
             with self.cancellation.in_consensus():
                 catalog, read_ts = self.transactions.present()
                 first = insert.prepared.bound([column[0] for column in insert.columns])
-                planned = self.planner.plan_cached(parsed, catalog, first)
+                with self.cancellation.in_planning():
+                    planned = self.planner.plan_cached(parsed, catalog, first)
                 context = self.context(parsed, planned, catalog, read_ts)
                 return insert_rows(
                     insert.prepared.parameter_types, insert.columns, insert.count, context
@@ -206,9 +217,16 @@ class Session:
     def planner(self) -> StatementPlanner:
         """Plans a statement of this session at this moment."""
         now = partial(datetime.fromtimestamp, self.transactions.now / 1000, UTC)
+        environment = self.environment
         return StatementPlanner(
             self.users,
-            replace(self.variables.names, installation_id=self.environment.stores.mark.id, now=now),
+            replace(
+                self.variables.names,
+                installation_id=environment.stores.mark.id,
+                now=now,
+                started_at=datetime.fromtimestamp(environment.stores.opened_at / 1000, UTC),
+                clock=lambda: datetime.fromtimestamp(environment.stores.clock() / 1000, UTC),
+            ),
         )
 
     def context(
@@ -232,14 +250,17 @@ class Session:
             lambda message: self.notice(message),
             lambda: self.users,
             self.sequences,
+            self.advisory_locks,
             self._set_role,
         )
 
     # --- one statement ---
 
     def _parse(self, text: str) -> list[ParsedStatement]:
+        self.cancellation.begin(self.variables.statement_timeout_ms)
         try:
-            return parse(text)
+            with self.cancellation.in_planning():
+                return parse(text)
         except ReclockError:
             self.transactions.fail()
             raise
@@ -265,7 +286,8 @@ class Session:
 
     def _execute_planned(self, parsed: ParsedStatement, parameters: Parameters) -> Answer:
         catalog, read_ts = self.transactions.present()
-        planned = self.planner.plan_cached(parsed, catalog, parameters)
+        with span("plan"), self.cancellation.in_planning():
+            planned = self.planner.plan_cached(parsed, catalog, parameters)
         return execute(planned.statement, self.context(parsed, planned, catalog, read_ts))
 
     def _control_transaction(self, parsed: ParsedStatement) -> Answer:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Protocol
 
+from reclock.adapter.context.cancellation import Cancellation
 from reclock.adapter.context.registry import Registry
 from reclock.adapter.context.results import Result
 from reclock.adapter.context.sequences import SessionSequences
@@ -52,6 +53,8 @@ class SupportsPrepared(Protocol):
     def discard_temporary(self) -> None: ...
     @property
     def sequences(self) -> SessionSequences: ...
+    @property
+    def cancellation(self) -> Cancellation: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,9 @@ class SessionCall:
         self, node: nodes.Statement, types: Sequence[ScalarType | None], name: str = ""
     ) -> PreparedStatement:
         """A statement inside the statement."""
-        return describe(replace(self.parsed, node=node), types, self.catalog, self.names, name)
+        parsed = replace(self.parsed, node=node)
+        with self.session.cancellation.in_planning():
+            return describe(parsed, types, self.catalog, self.names, name)
 
 
 executes_syntax: Registry[Callable[[Any, SessionCall], Answer]] = Registry(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
+from reclock.adapter.context.results import Result
+from reclock.adapter.copy.export import export
 from reclock.adapter.copy.transfer import CopyIn, CopyOut
 from reclock.adapter.planning.authorization import AuthorizationContext, Requirements, requires
 from reclock.adapter.query.queries import QueryExecution
@@ -20,7 +23,7 @@ from reclock.collections.table_queues import Turn
 from reclock.collections.text_lengths import within_limit
 from reclock.plan.relational import Constant
 from reclock.sql.catalog.entries import RelationEntry
-from reclock.sql.statements.copy.plan import COPIED, CopyFrom, CopyTo, defaults
+from reclock.sql.statements.copy.plan import COPIED, CopyFrom, CopyTo, CopyToFiles, defaults
 from reclock.sql.statements.subscribe.plan import SubscribeQuery
 
 
@@ -37,6 +40,32 @@ def _(statement: CopyTo, context: StatementContext) -> CopyOut:
         context, statement.select, context.transactions.block, read_ts=context.read_ts
     )
     return CopyOut(query.run(), statement.format)
+
+
+@requires(CopyToFiles)
+def _(statement: CopyToFiles, context: AuthorizationContext) -> Requirements:
+    """With credentials of the server, only superusers write: as in PostgreSQL, where COPY writes
+    what the server may write."""
+    required = context.of(statement.select)
+    connection = statement.connection
+    has_credentials = connection is not None and "ACCESS KEY ID" in dict(connection.options)
+    return replace(
+        required,
+        needs=(*required.needs, *context.using(statement.uses)),
+        superuser_to=None if has_credentials else "COPY with the credentials of the server",
+    )
+
+
+@executes(CopyToFiles)
+def _(statement: CopyToFiles, context: StatementContext) -> Result:
+    query = QueryExecution(
+        context,
+        statement.select,
+        context.transactions.block,
+        read_ts=context.read_ts,
+        is_export=True,
+    )
+    return Result(f"COPY {export(statement, context.environment.runtime.sink_context, query.run)}")
 
 
 @requires(CopyFrom)

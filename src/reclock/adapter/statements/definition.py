@@ -9,6 +9,7 @@ from reclock.adapter.context.registry import Registry
 from reclock.adapter.context.results import Result
 from reclock.adapter.planning.authorization import requirements
 from reclock.adapter.statement_context import StatementContext
+from reclock.adapter.statements.extras import missing_extras
 from reclock.adapter.transaction.ddl_transaction import DdlStatement
 from reclock.adapter.transaction.transaction import Transaction
 from reclock.errors import UnsupportedSql
@@ -50,8 +51,8 @@ def define_in_transaction(
 
 
 def send_notices(statement: PlannedStatement, context: StatementContext) -> None:
-    """Send the client what planning noted."""
-    for notice in getattr(statement, "notices", ()):
+    """Send the client what planning noted, and what is missing here for what was created."""
+    for notice in (*getattr(statement, "notices", ()), *missing_extras(statement)):
         context.notice(notice)
 
 

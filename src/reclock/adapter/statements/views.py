@@ -18,7 +18,9 @@ def _(statement: CreateView, context: AuthorizationContext) -> Requirements:
     needs = list(context.creating(statement.name))
     if statement.index is not None:
         needs.append(context.need((Kind.CLUSTER, statement.index.cluster_id), Privilege.CREATE))
-    return context.require(*needs, owner_of=tuple((Kind.ITEM, id) for id in statement.replaces))
+    return context.require(
+        *needs, owner_of=tuple((Kind.ITEM, id) for id in statement.replacement.dropped)
+    )
 
 
 @executes(CreateView)
@@ -31,7 +33,7 @@ def _(statement: CreateView, context: StatementContext) -> Result:
         ItemType.VIEW,
         statement.create_sql,
         context.users,
-        replaces=statement.replaces,
+        replaces=statement.replacement.dropped,
     )
     send_notices(statement, context)
     return Result(statement.tag)
@@ -40,12 +42,14 @@ def _(statement: CreateView, context: StatementContext) -> Result:
 @defines(CreateView)
 def _(statement: CreateView, change: CatalogChange) -> None:
     replaced_view = change.item(statement.name)
-    for replaced_id in statement.replaces:
+    for replaced_id in statement.replacement.dropped:
         change.drop_item(replaced_id)
     id = change.insert(statement.name, ItemType.VIEW, statement.create_sql, replaced=replaced_view)
     change.audit("create", "view", statement.name, id=id, create_sql=statement.create_sql)
     if statement.index is not None:
         change.insert_index(statement.index)
+    for dependent_id, create_sql in statement.replacement.recreated:
+        change.replace_item(dependent_id, create_sql)
 
 
 @requires(CreateIndex)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
+from reclock.adapter.context.advisory_locks import SessionAdvisoryLocks
 from reclock.adapter.context.cancellation import Cancellation
 from reclock.adapter.context.variables import (
     DEFAULT_READ_ONLY,
@@ -69,6 +70,7 @@ class SessionTransactions:
         environment: Environment,
         variables: SessionVariables,
         cancellation: Cancellation,
+        advisory_locks: SessionAdvisoryLocks,
         notice: Callable[[str], None],
     ) -> None:
         self.status = TransactionStatus.IDLE
@@ -76,6 +78,7 @@ class SessionTransactions:
         self._environment = environment
         self._variables = variables
         self._cancellation = cancellation
+        self._advisory_locks = advisory_locks
         self._notice = notice
         self._block: Transaction | None = None
         self._is_implicit = False
@@ -177,7 +180,8 @@ class SessionTransactions:
     def statement(self, statement: TransactionControl | None = None) -> Iterator[None]:
         """Surrounds the execution of every statement. In a failed block only statements that end it
         are executed: ``statement`` is given for those that control transactions. Raises
-        ``TransactionFailed``, ``TransactionActive``."""
+        ``TransactionFailed``, ``TransactionActive``, ``AdvisoryLocksLost``."""
+        self._advisory_locks.check()
         if self.status is TransactionStatus.FAILED and (
             statement is None or statement.kind not in _AFTER_FAILURE
         ):
@@ -400,6 +404,7 @@ class SessionTransactions:
             return self._rollback()
         block, alone = self._block, self._alone
         try:
+            self._advisory_locks.check()
             with self._cancellation.in_consensus():
                 block.commit()
             if alone is not None:
@@ -420,6 +425,7 @@ class SessionTransactions:
 
     def _end(self, *, is_committed: bool) -> None:
         self._block, self._alone, self._is_implicit, self._savepoints = None, None, False, []
+        self._advisory_locks.end_transaction()
         self._variables.end(is_committed=is_committed)
         if not is_committed:
             self.temporary.state = self._temporary_before

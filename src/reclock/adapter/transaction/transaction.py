@@ -14,19 +14,19 @@ from reclock.adapter.transaction.constraint_checks import ConstraintChecks
 from reclock.adapter.transaction.ddl_transaction import DdlStatement, Definitions
 from reclock.adapter.transaction.reference_checks import ReferenceChecks
 from reclock.adapter.transaction.references import (
-    EnforcedConstraints,
     ForeignKeyName,
     PendingReferences,
     ReferenceMark,
     References,
 )
 from reclock.adapter.transaction.temporary import TemporaryObjects
+from reclock.adapter.transaction.used_relations import UsedRelation
 from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.keys import Keys
 from reclock.collections.table_commits import Commit, Dependencies
 from reclock.collections.tables import rows_of, rows_schema, table_id, updates_at
-from reclock.compute.lookups import point_lookups
+from reclock.compute.reads.lookups import point_lookups
 from reclock.errors import (
     CatalogMoved,
     CollectionDamaged,
@@ -91,8 +91,7 @@ class Transaction:
         """Rows with their diffs, in the order of the statements."""
         self._environment = environment
         self._tables: dict[GlobalId, RelationEntry] = {}
-        self._used: dict[GlobalId, tuple[RelationEntry, EnforcedConstraints]] = {}
-        """The relations that its statements were planned with, as they were then."""
+        self._used: dict[GlobalId, UsedRelation] = {}
         self._reads: dict[GlobalId, Keys | None] = {}
         """The tables that were read, and by which keys; None stands for all rows."""
         self._replaced: set[GlobalId] = set()
@@ -306,9 +305,11 @@ class Transaction:
         """
         assert catalog.snapshot is not None
         base = self.definitions.base if self.definitions else catalog
-        unchecked = set(ids)
+        names = {used.entry.name: id for id, used in self._used.items()}
+        unchecked, checked = set(ids), set[GlobalId]()
         while unchecked:
             id = unchecked.pop()
+            checked.add(id)
             entry = base.entry(id) or catalog.entry(id)
             if (
                 not isinstance(entry, RelationEntry)
@@ -317,14 +318,13 @@ class Transaction:
                 or entry.id in self.made
             ):
                 continue
-            if entry.id not in self._used:
-                unchecked |= entry.depends_on
+            unchecked |= entry.depends_on - checked
             if base.entry(id) is None:  # a view that the transaction creates
                 continue
-            if entry.id not in self._used:
-                at = base if base.entry(id) is not None else catalog
-                self._used[entry.id] = entry, EnforcedConstraints.of(entry, at)
-            elif self._used[entry.id][0].desc != entry.desc:
+            used = self._used.get(id)
+            if used is None:
+                used = self._used[id] = UsedRelation.of(entry, base)
+            if used.entry.desc != entry.desc or names.get(entry.name, id) != id:
                 raise RelationChanged(str(entry.name))
         upper = catalog.snapshot.upper
         self._catalog_ts = upper if self._catalog_ts is None else min(self._catalog_ts, upper)
@@ -447,14 +447,9 @@ class Transaction:
 
     def _check_relations(self, catalog: PlannerCatalog) -> None:
         """Raises ``RelationChanged`` if a relation that the transaction used is another there."""
-        for id, (relation, enforced) in self._used.items():
-            entry, written = catalog.entry(id), self.writes.get(id, ())
-            if (
-                not isinstance(entry, RelationEntry)
-                or entry.desc != relation.desc
-                or not enforced.are_still(EnforcedConstraints.of(entry, catalog), written)
-            ):
-                raise RelationChanged(str(relation.name))
+        for id, used in self._used.items():
+            if not used.is_still(catalog, self.writes.get(id, ())):
+                raise RelationChanged(str(used.entry.name))
 
 
 def tables_read(definition: Plan) -> dict[GlobalId, Keys | None]:

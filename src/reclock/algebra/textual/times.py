@@ -56,10 +56,20 @@ def time_text(microseconds: int) -> str:
     return interval_text(Interval(0, 0, microseconds))
 
 
-def _to_binary(text: str) -> bytes:
+def round_time(text: str, digits: int) -> str:
+    """The nearest time with so many digits after the seconds."""
+    step = 10 ** (6 - digits)
+    return time_text((_elapsed(text) + step // 2) // step * step)
+
+
+def _elapsed(text: str) -> int:
+    """The microseconds since midnight of a time in normal form."""
     hour, minute, second = text.split(":")
-    microseconds = (int(hour) * 60 + int(minute)) * 60_000_000 + int(Decimal(second) * 1_000_000)
-    return struct.pack("!q", microseconds)
+    return (int(hour) * 60 + int(minute)) * 60_000_000 + int(Decimal(second) * 1_000_000)
+
+
+def _to_binary(text: str) -> bytes:
+    return struct.pack("!q", _elapsed(text))
 
 
 def _from_binary(raw: bytes) -> str:

@@ -105,9 +105,11 @@ class ArrangedFile:
     def has_order(self, columns: tuple[int, ...]) -> bool:
         return columns in self._orders
 
-    def rows(self, places: Places, schema: pa.Schema) -> pa.Table:
-        """The columns of ``schema`` of the updates at ``places``."""
+    def rows(self, places: Places | None, schema: pa.Schema) -> pa.Table:
+        """The columns of ``schema`` of the updates at ``places``, or of all."""
         columns = self._read(schema.names).values()
+        if places is None:
+            return pa.table([*columns], schema)
         return pa.table([column.take(places) for column in columns], schema)
 
     def order(self, session: duckdb.DuckDBPyConnection, columns: tuple[int, ...]) -> Order:
@@ -122,9 +124,9 @@ class ArrangedFile:
             keys = pa.table(self._read([desc.names[index] for index in columns]))
             session.register("arranged_file", keys)
             try:
-                hashes = session.sql(f"SELECT hash({listed}) AS h FROM arranged_file").fetchnumpy()[
-                    "h"
-                ]
+                hashes = session.execute(
+                    f"SELECT hash({listed}) AS h FROM arranged_file"
+                ).fetchnumpy()["h"]
             finally:
                 session.unregister("arranged_file")
             places = np.argsort(hashes, kind="stable").astype(np.int32)

@@ -26,9 +26,9 @@ from reclock.compute.engines.engine import (
     TableInput,
 )
 from reclock.compute.engines.fixpoints import FixpointWork, IteratedBinding, block_bindings
-from reclock.compute.new_rows import continued_recursion
 from reclock.compute.operators.rules import NoContinuation
-from reclock.compute.step_writer import RESULT, result_projections
+from reclock.compute.steps.new_rows import continued_recursion
+from reclock.compute.steps.writer import RESULT, result_projections
 from reclock.plan.mutual_recursion import RecursiveBlock, renamed
 from reclock.plan.relational import Get, Plan, inputs, with_inputs
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 from duckdb.func import ARROW, SPECIAL
 
 from reclock.compute.engines.spill import SpillFolder
-from reclock.compute.json_functions import JSON_FUNCTIONS
+from reclock.compute.expressions.json_functions import JSON_FUNCTIONS
 from reclock.plan.functions.arithmetic import DUCKDB_MACROS
 from reclock.plan.functions.sql_names import string
 

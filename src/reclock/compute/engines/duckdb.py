@@ -16,7 +16,7 @@ from reclock.algebra.relations import BIGINT, DIFF_COLUMN, TIME_COLUMN, Column, 
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.files import DataFile
 from reclock.collections.schema import arrow_schema
-from reclock.compute import delta, rendering
+from reclock.compute import rendering
 from reclock.compute.engines import continuing, fixpoints
 from reclock.compute.engines.database import (
     NAME,
@@ -41,9 +41,11 @@ from reclock.compute.engines.group_states import GroupStates, GroupStep
 from reclock.compute.engines.key_lookups import KeyLookups
 from reclock.compute.engines.step_reads import DuckDbStepReads
 from reclock.compute.narrowing import narrowed
-from reclock.compute.new_rows import continued_recursion
 from reclock.compute.operators.rules import EngineRelation
-from reclock.compute.step_writer import RESULT, DeltaInputs
+from reclock.compute.steps import delta
+from reclock.compute.steps.linear_recursion import with_linear_recursions
+from reclock.compute.steps.new_rows import continued_recursion
+from reclock.compute.steps.writer import RESULT, DeltaInputs
 from reclock.errors import OutOfMemory, QueryCanceled, ReclockError
 from reclock.plan.functions.sql_names import identifier, string, type_sql
 from reclock.plan.mutual_recursion import has_blocks
@@ -58,6 +60,10 @@ _DATA_ERRORS = (
     duckdb.InvalidInputException,
     duckdb.SyntaxException,
 )
+Prepare = Callable[[duckdb.DuckDBPyConnection], str | pa.Table]
+"""Makes the inputs of a statement relations of its session. Returns the statement, or its rows if
+it was executed on the way."""
+
 BATCH_ROWS = 1 << 16
 _ATTEMPTS = 5
 """How often a statement is started again after fatal errors of other statements."""
@@ -104,14 +110,16 @@ class DuckDbEngine:
         self._databases.close()
 
     def run(self, plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp) -> Answer:
+        plan = with_linear_recursions(plan)
         if has_blocks(plan):
             return fixpoints.run(self, plan, finishing, inputs, as_of)
 
         def prepare(session: duckdb.DuckDBPyConnection) -> str:
             relations = _bind(session, inputs, as_of)
-            return rendering.select(
-                narrowed(plan, merges_equal=False), finishing, NAME, relations, as_of
-            ).sql
+            plan_to_read = narrowed(plan, is_read=True)
+            return _counted(
+                session, rendering.select(plan_to_read, finishing, NAME, relations, as_of)
+            )
 
         return self._answer(prepare, rendering.visible(plan.desc, finishing))
 
@@ -123,6 +131,7 @@ class DuckDbEngine:
         as_of: Timestamp,
         previous_result: PreviousResult,
     ) -> Answer:
+        plan = with_linear_recursions(plan)
         if has_blocks(plan):
             return fixpoints.difference(self, plan, desc, inputs, as_of, previous_result)
 
@@ -138,7 +147,9 @@ class DuckDbEngine:
                     previous_result.through,
                 )
                 parts.append((EngineRelation(stored, is_counted=True), previous_result.through))
-            return rendering.difference(plan, desc, NAME, relations, as_of, parts).sql
+            return _counted(
+                session, rendering.difference(plan, desc, NAME, relations, as_of, parts)
+            )
 
         return self._answer(prepare, desc.columns, with_diff=True)
 
@@ -158,7 +169,7 @@ class DuckDbEngine:
                 self, self._depths, plan, desc, inputs, before, as_of, previous_result
             )
 
-        def prepare(session: duckdb.DuckDBPyConnection) -> str:
+        def prepare(session: duckdb.DuckDBPyConnection) -> pa.Table:
             relations = _bind(session, inputs, as_of)
             changed = {} if by_time else _changed(session, inputs, before, as_of)
             keyed: dict[StorageCollectionId, Input] = dict(inputs)
@@ -176,11 +187,11 @@ class DuckDbEngine:
                 session, previous_result.index, before, as_of, by_time=by_time
             ) as groups:
                 reads = DuckDbStepReads(self._lookups, groups, session, keyed, relations, as_of)
-                sql = delta.render(plan, desc, NAME, step_inputs, reads)
                 # Computed here: what it reads of the groups is as it must be only until the step
                 # ends.
-                session.execute(f"CREATE TEMP TABLE changes AS {sql}")
-            return "SELECT * FROM changes"
+                return session.sql(
+                    delta.render(plan, desc, NAME, step_inputs, reads)
+                ).to_arrow_table()
 
         columns = (*desc.columns, Column(TIME_COLUMN, BIGINT)) if by_time else desc.columns
         return self._answer(prepare, columns, with_diff=True)
@@ -218,6 +229,7 @@ class DuckDbEngine:
     def compare(
         self, plan: Plan, inputs: Inputs, as_of: Timestamp, after: Timestamp | None, earlier: Inputs
     ) -> Answer:
+        plan = with_linear_recursions(plan)
         if has_blocks(plan):
             return fixpoints.compare(self, plan, inputs, as_of, after, earlier)
 
@@ -231,7 +243,7 @@ class DuckDbEngine:
                 if after is None
                 else (relations | _bind(session, earlier, after, prefix="earlier"), after)
             )
-            return rendering.comparison(plan, NAME, (relations, as_of), before).sql
+            return _counted(session, rendering.comparison(plan, NAME, (relations, as_of), before))
 
         return self._answer(prepare, plan.desc.columns, with_diff=True)
 
@@ -261,7 +273,7 @@ class DuckDbEngine:
 
     def _answer(
         self,
-        prepare: Callable[[duckdb.DuckDBPyConnection], str],
+        prepare: Prepare,
         columns: tuple[Column, ...],
         *,
         with_diff: bool = False,
@@ -287,9 +299,7 @@ class _Query:
     begin again on a new one.
     """
 
-    def __init__(
-        self, databases: Databases, prepare: Callable[[duckdb.DuckDBPyConnection], str]
-    ) -> None:
+    def __init__(self, databases: Databases, prepare: Prepare) -> None:
         self._databases, self._prepare = databases, prepare
         self._attempts = 0
 
@@ -300,7 +310,7 @@ class _Query:
             self._database = self._databases.current()
             try:
                 self._session = self._database.session()
-                self._sql = self._prepare(self._session)
+                self._prepared = self._prepare(self._session)
                 return
             except duckdb.Error as error:
                 self._ended_by(error, has_answered=False)
@@ -311,7 +321,7 @@ class _Query:
             # The engine computes from here on, not before: what runs until the first batch can then
             # be interrupted too.
             try:
-                with self._session.sql(self._sql).to_arrow_reader(BATCH_ROWS) as reader:
+                with self._reader() as reader:
                     for batch in reader:
                         yield cast_to(batch, schema)
                         has_answered = True
@@ -323,6 +333,11 @@ class _Query:
                     self._session.close()
             self.begin()
 
+    def _reader(self) -> pa.RecordBatchReader:
+        if isinstance(self._prepared, pa.Table):
+            return self._prepared.to_reader()
+        return self._session.sql(self._prepared).to_arrow_reader(BATCH_ROWS)
+
     def interrupt(self) -> None:
         interrupt(self._session)
 
@@ -332,6 +347,13 @@ class _Query:
             self._databases.discard(self._database)
         if not is_of_another(error) or has_answered or self._attempts == _ATTEMPTS:
             raise _failure(error) from error
+
+
+def _counted(session: duckdb.DuckDBPyConnection, statement: rendering.EngineStatement) -> str:
+    """The statement's text, when the session has its counters."""
+    for name in statement.counters:
+        session.execute(f"CREATE TEMP SEQUENCE {name}")
+    return statement.sql
 
 
 def _bind(

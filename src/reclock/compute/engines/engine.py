@@ -21,8 +21,8 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.collections.files import DataFile
 from reclock.collections.schema import arrow_type
 from reclock.collections.version import Version
-from reclock.compute.delta import has_delta_rules
 from reclock.compute.operators.rules import EngineRelation
+from reclock.compute.steps.delta import has_delta_rules
 from reclock.plan.relational import Finishing, Plan
 
 _FEW = 0.25

@@ -65,12 +65,17 @@ def failure(error: BaseException, text: str, *, is_of_data: bool) -> ReclockErro
     if is_of_data:
         for pattern, sqlstate, message in _PATTERNS:
             if re.search(pattern, first, re.IGNORECASE):
-                return EvaluationError(message, detail=_plain(first), sqlstate=sqlstate)
+                detail = _plain(first)
+                is_more = detail.lower() != message
+                return EvaluationError(
+                    message, detail=detail if is_more else None, sqlstate=sqlstate
+                )
     return InternalError("a plan failed in its engine", detail=first)
 
 
 def _plain(text: str) -> str:
-    """The engine's message without its error class, and without advice about the engine's own
-    functions and settings."""
+    """The engine's message without its error class and its names of columns, and without advice
+    about the engine's own functions and settings."""
     sentence = re.sub(r"^([A-Z][A-Za-z ]* Error: |\[[A-Z_.]+\] )", "", text)
-    return re.split(r" Use (?:TRY|`try_)", sentence)[0].rstrip(".")
+    sentence = re.split(r" Use (?:TRY|`try_)", sentence)[0].rstrip(".")
+    return re.sub(r" in expression \(.*\)$", "", sentence)

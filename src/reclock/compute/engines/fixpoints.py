@@ -28,8 +28,9 @@ from reclock.compute.engines.engine import (
     TableInput,
     result_schema,
 )
-from reclock.compute.new_rows import growing_bindings, over_new_rows, without_rows
-from reclock.errors import RECURSION_LIMIT_HINT, EvaluationError, QueryCanceled
+from reclock.compute.operators.recursive_union import iterations_exceeded
+from reclock.compute.steps.new_rows import growing_bindings, over_new_rows, without_rows
+from reclock.errors import RECURSION_HINT, EvaluationError, QueryCanceled
 from reclock.plan.mutual_recursion import (
     RecursiveBlock,
     by_places,
@@ -298,9 +299,5 @@ class FixpointWork:
 
 
 def _limit_exceeded(block: RecursiveBlock) -> EvaluationError:
-    return EvaluationError(
-        f"recursive query exceeded the recursion limit {block.most_iterations}",
-        sqlstate="54000",
-        detail=f"rows of {', '.join(block.names)} still change",
-        hint=RECURSION_LIMIT_HINT,
-    )
+    message = iterations_exceeded('", "'.join(block.names), block.most_iterations)
+    return EvaluationError(message, sqlstate="54000", hint=RECURSION_HINT)

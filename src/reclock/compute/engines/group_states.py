@@ -200,7 +200,7 @@ class GroupStep:
         table.is_dirty = True
         time = "" if self.by_time else f", {self.as_of:d} AS t"
         [(rows,)] = self.session.execute(
-            f"INSERT INTO {table.name} BY NAME SELECT *{time} FROM {changes}"
+            f"INSERT INTO {table.name} BY NAME SELECT *{time} FROM ({changes})"
         ).fetchall()
         self._added[place] += rows
 
@@ -238,13 +238,10 @@ class GroupStep:
     def _make(self, key: Key, node: Plan, partials: Callable[[], str]) -> str | None:
         name = self.states.new_name()
         try:
-            self.session.execute(
-                f"CREATE TABLE {name} AS SELECT *, {self.before:d}::BIGINT AS t FROM ({partials()})"
-            )
+            rows = self._create(name, partials())
         except duckdb.OutOfMemoryException:
             self.states.drop(self.session, key, is_too_large=True)
             return None
-        [(rows,)] = self.session.execute(f"SELECT count(*) FROM {name}").fetchall()
         table = _GroupTable(name, node, [self.before], rows)
         return name if self.states.put(self.session, key, table) else None
 
@@ -252,9 +249,13 @@ class GroupStep:
         """Merge the table to one row for each group."""
         name = self.states.new_name()
         summed = table.partials.summed(NAME, f"SELECT * FROM {table.name}")
-        self.session.execute(
-            f"CREATE TABLE {name} AS SELECT *, {self.before:d}::BIGINT AS t FROM ({summed})"
-        )
+        table.rows = self._create(name, summed)
         self.session.execute(f"DROP TABLE {table.name}")
-        [(table.rows,)] = self.session.execute(f"SELECT count(*) FROM {name}").fetchall()
         table.name, table.times, table.added = name, [self.before], 0
+
+    def _create(self, name: str, partials: str) -> int:
+        """Create a table of the partial aggregates that a SELECT answers. Returns their number."""
+        [(rows,)] = self.session.execute(
+            f"CREATE TABLE {name} AS SELECT *, {self.before:d}::BIGINT AS t FROM ({partials})"
+        ).fetchall()
+        return int(rows)

@@ -42,7 +42,7 @@ _FEW_ROWS = 1_000
 
 @dataclass(slots=True)
 class KeyHashes:
-    """The hashes of the rows of the session's relation ``keys``, whose columns are ``c0`` and so
+    """The hashes of the rows of the SELECT ``keys`` in the session, whose columns are ``c0`` and so
     on."""
 
     session: duckdb.DuckDBPyConnection
@@ -57,7 +57,9 @@ class KeyHashes:
                 f"CAST(c{place} AS {type_sql(NAME, type)})" for place, type in enumerate(types)
             )
             self._hashes[key] = np.unique(
-                self.session.sql(f"SELECT hash({listed}) AS h FROM {self.keys}").fetchnumpy()["h"]
+                self.session.execute(f"SELECT hash({listed}) AS h FROM ({self.keys})").fetchnumpy()[
+                    "h"
+                ]
             )
         return self._hashes[key]
 
@@ -68,6 +70,8 @@ class KeyLookups:
 
     limit_bytes: int
     mapped: MappedFiles
+    whole_rows: int = 1_000
+    """A collection of at most so many rows is not searched: all of them are found."""
     builds: int = 0
     """How often a large part of a collection was arranged."""
     _files: OrderedDict[str, ArrangedFile] = field(default_factory=OrderedDict)
@@ -82,26 +86,30 @@ class KeyLookups:
         columns: tuple[int, ...],
         names: Sequence[str],
     ) -> pa.Table | None:
-        """The updates in ``files`` whose ``columns`` have a value of the session's relation
-        ``keys``, with times and diffs.
+        """The updates in ``files`` whose ``columns``, which it must be possible to arrange, have a
+        value of ``keys``, with times and diffs.
 
-        Hashes are compared, so updates with other values may be among them. NULL counts as a value.
+        Hashes are compared, so updates with other values may be among them, and of a small
+        collection all are. NULL counts as a value.
         None if a scan is better.
         """
         types = [version.desc.columns[index].type for index in columns]
-        if not columns or any(type.is_float or type.element is not None for type in types):
-            return None
         schema = arrow_schema(version.desc, with_updates=True)
         read = pa.schema([schema.field(name) for name in (*names, TIME_COLUMN, DIFF_COLUMN)])
-        few = max(_FEW_ROWS, int(sum(file.rows for file in files) * _SHARE))
+        rows = sum(file.rows for file in files)
+        few, is_small = max(_FEW_ROWS, int(rows * _SHARE)), rows <= self.whole_rows
         with self._lock:
             if not self._make_room(files, version, read):
                 return None
-            hashes = keys.of(types)
-            if len(hashes) > few:
+            if not is_small and len(keys.of(types)) > few:
                 return None
             try:
                 arranged = [self._arranged(version, file) for file in files]
+                if is_small:
+                    return pa.concat_tables(
+                        [read.empty_table(), *(file.rows(None, read) for file in arranged)]
+                    )
+                hashes = keys.of(types)
                 self.builds += _rows_to_arrange(arranged, columns, read.names) > few
                 found = [file.order(keys.session, columns).find(hashes) for file in arranged]
                 if sum(len(places) for places in found) > few:
@@ -148,6 +156,12 @@ class KeyLookups:
                 used -= arranged.size_bytes
                 del self._files[uri]
         return used + wanted <= self.limit_bytes
+
+
+def can_arrange(types: Sequence[ScalarType]) -> bool:
+    """Whether files can be arranged by columns of these types: equal values must have equal
+    hashes."""
+    return bool(types) and not any(type.is_float or type.element is not None for type in types)
 
 
 def _rows_to_arrange(

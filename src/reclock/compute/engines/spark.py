@@ -14,7 +14,7 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.version import Version
-from reclock.compute import delta, rendering
+from reclock.compute import rendering
 from reclock.compute.engines import continuing, fixpoints
 from reclock.compute.engines.engine import (
     Answer,
@@ -29,11 +29,12 @@ from reclock.compute.engines.engine import (
 from reclock.compute.engines.failures import failure
 from reclock.compute.engines.spark_rows import SparkRows, hadoop_uri
 from reclock.compute.engines.spool import Spool, temporary
-from reclock.compute.json_functions import JSON_FUNCTIONS
-from reclock.compute.new_rows import continued_recursion
+from reclock.compute.expressions.json_functions import JSON_FUNCTIONS
 from reclock.compute.operators.recursive_union import Loop, iterations_exceeded
 from reclock.compute.operators.rules import EngineRelation, NoRuleByTime
-from reclock.compute.step_writer import RESULT, DeltaInputs
+from reclock.compute.steps import delta
+from reclock.compute.steps.new_rows import continued_recursion
+from reclock.compute.steps.writer import RESULT, DeltaInputs
 from reclock.errors import (
     RECURSION_HINT,
     EvaluationError,

@@ -25,8 +25,8 @@ _FILES = {
 
 
 class SparkRows:
-    """The jobs of a query, under a ``tag`` of their own. ``cancel`` may be called from any thread:
-    running jobs end, and no other begins.
+    """The jobs of a query, under a ``tag`` of their own; in a classic session it is a job group.
+    ``cancel`` may be called from any thread: running jobs end, and no other begins.
 
     Rows wait in the ``spool`` until they are read; it is opened unless they are few. In a classic
     session, a job computes as many partitions as run at the same time, and the next job begins when
@@ -75,7 +75,8 @@ class SparkRows:
         if self._is_remote:
             self._session.interruptTag(self._tag)
         else:
-            self._session.sparkContext.cancelJobsWithTag(self._tag)
+            # those too that a thread is about to begin
+            self._session.sparkContext._jsc.sc().cancelJobGroupAndFutureJobs(self._tag)
 
     @property
     def _is_remote(self) -> bool:
@@ -120,23 +121,23 @@ class SparkRows:
 
     @contextmanager
     def _job(self) -> Iterator[None]:
-        """Within the block, Spark's work can be cancelled. Tag and pool belong to this thread."""
-        context = self._session if self._is_remote else self._session.sparkContext
-        tag, untag = (
-            (context.addTag, context.removeTag)
-            if self._is_remote
-            else (context.addJobTag, context.removeJobTag)
-        )
-        if not self._is_remote:
-            context.setInterruptOnCancel(True)
+        """Within the block, Spark's work can be cancelled. Tag, group and pool belong to this
+        thread."""
+        if self._is_remote:
+            self._session.addTag(self._tag)
+        else:
+            context = self._session.sparkContext
+            context.setJobGroup(self._tag, self._tag, interruptOnCancel=True)
             if self._pool is not None:
                 context.setLocalProperty("spark.scheduler.pool", self._pool)
-        tag(self._tag)
         try:
             self._check()
             yield
         finally:
-            untag(self._tag)
+            if self._is_remote:
+                self._session.removeTag(self._tag)
+            else:
+                context._jsc.clearJobGroup()
 
     def _check(self) -> None:
         if self.is_cancelled:

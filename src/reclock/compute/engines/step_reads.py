@@ -4,16 +4,18 @@ groups."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import duckdb
 import pyarrow as pa
 
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.timestamps import Timestamp
+from reclock.compute.engines.database import NAME
 from reclock.compute.engines.engine import CollectionInput, Input
 from reclock.compute.engines.group_states import GroupStep
-from reclock.compute.engines.key_lookups import KeyHashes, KeyLookups
+from reclock.compute.engines.key_lookups import KeyHashes, KeyLookups, can_arrange
+from reclock.compute.operators.get import stored
 from reclock.compute.operators.rules import EngineRelation
 from reclock.plan.relational import Get, Plan
 
@@ -30,27 +32,42 @@ class DuckDbStepReads:
     relations: Mapping[str, EngineRelation]
     as_of: Timestamp
     _hashes: dict[str, KeyHashes] = field(default_factory=dict)
-    _count: int = 0
 
-    def matching(self, node: Get, columns: tuple[int, ...], keys: str) -> EngineRelation | None:
+    def can_match(self, node: Get, columns: tuple[int, ...]) -> bool:
         input = self.inputs.get(node.collection)
-        if self.lookups is None or not isinstance(input, CollectionInput):
-            return None
+        return (
+            self.lookups is not None
+            and isinstance(input, CollectionInput)
+            and can_arrange([node.desc.types[index] for index in columns])
+        )
+
+    def match(self, name: str, node: Get, columns: tuple[int, ...], keys: str) -> None:
+        input = self.inputs[node.collection]
+        assert self.lookups is not None
+        assert isinstance(input, CollectionInput)
         desc = input.version.desc
         places = tuple(desc.names.index(node.desc.names[index]) for index in columns)
         hashes = self._hashes.setdefault(keys, KeyHashes(self.session, keys))
         updates = self.lookups.matching(
             hashes, input.version, input.files(self.as_of), places, node.desc.names
         )
-        if updates is None:
-            return None
+        if updates is None:  # a scan is better
+            named = ", ".join(f"c{place} AS mz_key{place}" for place in range(len(columns)))
+            equal = " AND ".join(
+                f"mz_key{place} IS NOT DISTINCT FROM {stored(NAME, node.desc.columns[index])}"
+                for place, index in enumerate(columns)
+            )
+            self.session.execute(
+                f"CREATE TEMP VIEW {name} AS SELECT * FROM "
+                f"{self.relations[str(node.collection)].name} WHERE EXISTS (SELECT 1 FROM (SELECT "
+                f"{named} FROM ({keys})) WHERE {equal})"
+            )
+            return
         if input.tail is not None:
             updates = pa.concat_tables(
                 [updates, input.tail.select(updates.column_names).cast(updates.schema)]
             )
-        name, self._count = f"keyed{self._count}", self._count + 1
         self.session.register(name, updates)
-        return replace(self.relations[str(node.collection)], name=name)
 
     def store(self, name: str, select: str) -> None:
         self.session.execute(f"CREATE TEMP TABLE {name} AS {select}")

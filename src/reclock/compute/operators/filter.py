@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from reclock.algebra.relations import BIGINT
 from reclock.algebra.timestamps import Timestamp
-from reclock.compute.expressions import all_references, condition_to_sql, to_sql
+from reclock.compute.expressions.sql import all_references, condition_to_sql, to_sql
 from reclock.compute.operators.rules import (
     DeltaStep,
     NoRuleByTime,
@@ -16,6 +16,7 @@ from reclock.compute.operators.rules import (
     delta,
     demand,
     is_monotone,
+    of_its_rows,
     origin,
     select_list,
     snapshot,
@@ -27,11 +28,14 @@ from reclock.plan.scalars import Call, ColumnRef, Literal, Scalar
 from reclock.plan.temporal import conditions_with, is_temporal, is_temporal_filter, moments_of
 from reclock.plan.totality import could_error
 
+_WITHOUT_PAIRS = (JoinKind.SEMI, JoinKind.ANTI)
+
 
 @snapshot.register
 def _(node: Filter, rendering: Rendering, inputs: Sequence[str]) -> str:
-    rows, engine = inputs[0], rendering.engine
-    if isinstance(node.input, Join) and node.input.kind in (JoinKind.SEMI, JoinKind.ANTI):
+    engine = rendering.engine
+    rows = of_its_rows(engine, inputs[0], node.predicates)
+    if rows == inputs[0] and isinstance(node.input, Join) and node.input.kind in _WITHOUT_PAIRS:
         rows = guarded(node, engine, rows)
     return f"SELECT * FROM {rows} WHERE {_condition(node, engine, rendering.as_of)}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reclock.algebra.relations import BIGINT, INTEGER, RelationDesc
-from reclock.compute.expressions import all_references, to_sql
+from reclock.compute.expressions.sql import all_references, to_sql
 from reclock.compute.operators.rules import (
     DeltaStep,
     Rendering,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, ScalarType, TypeName
-from reclock.compute.expressions import to_sql
+from reclock.compute.expressions.sql import to_sql
 from reclock.compute.operators.rules import (
     DeltaStep,
     KeyFilter,

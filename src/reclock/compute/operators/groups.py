@@ -70,10 +70,7 @@ def regrouped(
         for part, columns in zip(inputs(node), groups, strict=True)
         if (changed := changes_of(part))
     ]
-    keys = " UNION ".join(
-        f"SELECT DISTINCT {_named(columns)} FROM {changed}" for changed, columns in changes
-    )
-    touched = step.define(keys if groups[0] else f"SELECT {EMPTY_ROW}", is_few=True)
+    touched = step.keys(*changes) if groups[0] else step.define(f"SELECT {EMPTY_ROW}", is_few=True)
 
     def computed(state: InputVersion, keys: str) -> str:
         parts = zip(inputs(node), groups, strict=True)
@@ -92,7 +89,8 @@ def regrouped(
         return _difference(node, previous, [_merged(node, step, merge, previous, changed)])
     counts = f" AND {decides(previous)}" if decides is not None else ""
     lossy = step.define(
-        f"SELECT DISTINCT {_named(group_columns)} FROM {changed} AS i WHERE n < 0{counts}",
+        f"SELECT DISTINCT {select_list([f'c{index}' for index in group_columns])} FROM {changed} AS "
+        f"i WHERE n < 0{counts}",
         is_few=True,
     )
 
@@ -139,7 +137,3 @@ def _difference(node: Plan, previous: str, current: Sequence[str]) -> str:
     return " UNION ALL ".join(
         [*inserts, f"SELECT {names}, CAST(-1 AS BIGINT) AS n FROM {previous}"]
     )
-
-
-def _named(indexes: Sequence[int]) -> str:
-    return select_list([f"c{index}" for index in indexes])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from reclock.algebra.relations import RelationDesc
-from reclock.compute.expressions import all_references, condition_to_sql
+from reclock.compute.expressions.sql import all_references, condition_to_sql
 from reclock.compute.operators.groups import regrouped
 from reclock.compute.operators.rules import (
     DeltaStep,
@@ -22,6 +23,7 @@ from reclock.compute.operators.rules import (
     has_delta,
     is_monotone,
     matched_columns,
+    of_its_rows,
     origin,
     select_list,
     snapshot,
@@ -46,9 +48,10 @@ def _(node: Join, rendering: Rendering, inputs: Sequence[str]) -> str:
             f"SELECT l.* FROM {left} AS l WHERE {is_there} (SELECT 1 FROM {right} "
             f"AS r WHERE {condition})"
         )
+    left, right = (of_its_rows(rendering.engine, rows, node.residual) for rows in inputs)
     return (
-        f"SELECT {_pair(node)} FROM {inputs[0]} AS l {node.kind.value.upper()} JOIN "
-        f"{inputs[1]} AS r ON {condition}"
+        f"SELECT {_pair(node)} FROM {left} AS l {node.kind.value.upper()} JOIN "
+        f"{right} AS r ON {condition}"
     )
 
 
@@ -61,12 +64,14 @@ def _computes_failing(plan: Plan) -> bool:
 def _(node: Join, step: DeltaStep) -> str:
     """An inner join is linear in each side. The other kinds follow from which rows have a match,
     before the step and after it. If their residual could fail, they compute again the rows of every
-    key that changes on either side."""
+    key that changes on either side, and an inner join sums up its pairs before it tests them."""
     is_linear = node.kind is JoinKind.INNER and not (
         step.changes(node.left) and step.changes(node.right)
     )
     if step.by_time and not is_linear:
         raise NoRuleByTime
+    if node.kind is JoinKind.INNER and not is_linear and any(map(could_error, node.residual)):
+        return _fulfilled(node, step)
     parts = _pair_changes(node, step) if node.kind is JoinKind.INNER else _from_matches(node, step)
     if parts is not None:
         # A row deleted on one side still meets a row inserted on the other; another part takes that
@@ -84,24 +89,41 @@ def _(node: Join, step: DeltaStep) -> str:
 
 def _pair_changes(node: Join, step: DeltaStep) -> list[str]:
     """The changes of the pairs of rows that match, as SELECTs to be summed up."""
+    engine = step.rendering.engine
     left, right = _key_columns(node)
-    condition = _condition(node, step.rendering.engine)
+    condition = _condition(node, engine)
+
+    def pairs(left_rows: str, right_rows: str, changed: str) -> str:
+        left_rows, right_rows = (
+            of_its_rows(engine, rows, node.residual) for rows in (left_rows, right_rows)
+        )
+        return (
+            f"SELECT {_pair(node)}, {carried(step, changed)} FROM {left_rows} AS l JOIN "
+            f"{right_rows} AS r ON {condition}"
+        )
+
     parts = []
     if changed := step.changes(node.left):
         partners = step.rows(node.right, InputVersion.NOW, _key_filter(right, left, changed, step))
-        parts.append(
-            f"SELECT {_pair(node)}, {carried(step, 'l')} FROM {changed} AS l JOIN {partners} AS r ON "
-            f"{condition}"
-        )
+        parts.append(pairs(changed, partners, "l"))
     if changed := step.changes(node.right):
         partners = step.rows(
             node.left, InputVersion.BEFORE, _key_filter(left, right, changed, step)
         )
-        parts.append(
-            f"SELECT {_pair(node)}, {carried(step, 'r')} FROM {partners} AS l JOIN {changed} AS r ON "
-            f"{condition}"
-        )
+        parts.append(pairs(partners, changed, "r"))
     return parts
+
+
+def _fulfilled(node: Join, step: DeltaStep) -> str:
+    """The changes of an inner join whose residual could fail, where both sides change: the residual
+    is evaluated on the sums of the changes of pairs, so on no pair that never was."""
+    engine = step.rendering.engine
+    changes = " UNION ALL ".join(_pair_changes(replace(node, residual=()), step))
+    conditions = (condition_to_sql(each, engine, columns(node)) for each in node.residual)
+    return (
+        f"SELECT * FROM {behind_barrier(engine, f'({consolidated(changes, columns(node))})')} "
+        f"WHERE {' AND '.join(conditions)}"
+    )
 
 
 _FILLED_UP = {JoinKind.LEFT: (0,), JoinKind.RIGHT: (1,), JoinKind.FULL: (0, 1)}
@@ -152,14 +174,7 @@ def _changes_by_match(node: Join, step: DeltaStep, side: int) -> list[str]:
     own_keys, other_keys = _key_columns(node)[side], _key_columns(node)[1 - side]
     changed, other_changed = step.changes(own), step.changes(other)
     listed = [(changed, own_keys), (other_changed, other_keys)]
-    keys = step.define(
-        " UNION ".join(
-            f"SELECT DISTINCT {_named(columns)} FROM {relation}"
-            for relation, columns in listed
-            if relation
-        ),
-        is_few=True,
-    )
+    keys = step.keys(*((relation, columns) for relation, columns in listed if relation))
     if (1 - side) in sides_to_count(node):
         matches = step.matches(node, 1 - side, keys)
         if matches is not None:
@@ -169,9 +184,7 @@ def _changes_by_match(node: Join, step: DeltaStep, side: int) -> list[str]:
     if changed:
         parts.append(_by_partners(node, step, side, changed, partners, "i.n"))
     if other_changed:
-        touched = step.define(
-            f"SELECT DISTINCT {_named(other_keys)} FROM {other_changed}", is_few=True
-        )
+        touched = step.keys((other_changed, other_keys))
         rows = step.rows(own, InputVersion.BEFORE, KeyFilter(own_keys, touched))
         former = step.rows(other, InputVersion.BEFORE, KeyFilter(other_keys, touched))
         parts.append(_by_partners(node, step, side, rows, partners, "CAST(1 AS BIGINT)"))
@@ -180,9 +193,10 @@ def _changes_by_match(node: Join, step: DeltaStep, side: int) -> list[str]:
 
 
 def _by_counts(node: Join, step: DeltaStep, side: int, matches: str) -> list[str]:
-    """``_changes_by_match`` from which keys had a match and have one."""
+    """``_changes_by_match`` from which keys had a match and have one. An outer join reads the rows of
+    all changed keys for its pairs, and so here."""
     own, is_matched = inputs(node)[side], node.kind is JoinKind.SEMI
-    own_keys = _key_columns(node)[side]
+    own_keys, other_keys = _key_columns(node)[side], _key_columns(node)[1 - side]
     joined = " AND ".join(f"i.c{column} = m.c{place}" for place, column in enumerate(own_keys))
     shown = _row_of_side(node, step.rendering.engine, side)
     parts = []
@@ -192,9 +206,11 @@ def _by_counts(node: Join, step: DeltaStep, side: int, matches: str) -> list[str
             f"SELECT {shown}, i.n AS n FROM {changed} AS i LEFT JOIN {matches} AS m ON "
             f"{joined} WHERE {condition}"
         )
-    if step.changes(inputs(node)[1 - side]):
+    if other_changed := step.changes(inputs(node)[1 - side]):
         flipped = step.define(f"SELECT * FROM {matches} WHERE was <> now", is_few=True)
-        rows = step.rows(own, InputVersion.BEFORE, KeyFilter(own_keys, flipped))
+        is_pairing = node.kind in _FILLED_UP
+        keys = step.keys((other_changed, other_keys)) if is_pairing else flipped
+        rows = step.rows(own, InputVersion.BEFORE, KeyFilter(own_keys, keys, is_exact=False))
         n = (
             f"CAST(CASE WHEN m.now THEN {1 if is_matched else -1} ELSE "
             f"{-1 if is_matched else 1} END AS BIGINT)"
@@ -230,30 +246,19 @@ def _key_columns(node: Join) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(left for left, _ in node.keys), tuple(right for _, right in node.keys)
 
 
-def _named(indexes: Sequence[int]) -> str:
-    return select_list([f"c{index}" for index in indexes])
-
-
 def _key_filter(
     other_keys: tuple[int, ...], changed_keys: tuple[int, ...], changed: str, step: DeltaStep
 ) -> KeyFilter | None:
     """The rows of the other side whose keys are among those of the changed rows."""
     if not changed_keys:
         return None
-    return KeyFilter(
-        other_keys,
-        step.define(f"SELECT DISTINCT {_named(changed_keys)} FROM {changed}", is_few=True),
-    )
+    return KeyFilter(other_keys, step.keys((changed, changed_keys)), is_exact=False)
 
 
 @has_delta.register
 def _(node: Join, is_shown: bool) -> bool:
-    """A residual that could fail must not be evaluated on pairs that never existed at one time."""
-    return (
-        not any(could_error(predicate) for predicate in node.residual)
-        if node.kind is JoinKind.INNER
-        else bool(node.keys)
-    )
+    """Which rows have a match is known by key."""
+    return node.kind is JoinKind.INNER or bool(node.keys)
 
 
 @is_monotone.register

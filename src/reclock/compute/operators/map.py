@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reclock.compute.expressions import all_references, to_sql
+from reclock.compute.expressions.sql import all_references, to_sql
 from reclock.compute.operators.rules import (
     DeltaStep,
     Rendering,
@@ -13,6 +13,7 @@ from reclock.compute.operators.rules import (
     delta,
     demand,
     is_monotone,
+    of_its_rows,
     origin,
     select_list,
     snapshot,
@@ -22,15 +23,16 @@ from reclock.plan.relational import Map
 
 @snapshot.register
 def _(node: Map, rendering: Rendering, inputs: Sequence[str]) -> str:
-    return f"SELECT {_columns(node, rendering.engine)} FROM {inputs[0]}"
+    rows = of_its_rows(rendering.engine, inputs[0], node.scalars)
+    return f"SELECT {_columns(node, rendering.engine)} FROM {rows}"
 
 
 @delta.register
 def _(node: Map, step: DeltaStep) -> str:
-    return (
-        f"SELECT {_columns(node, step.rendering.engine)}, {carried(step)} FROM "
-        f"{step.changes(node.input)}"
-    )
+    engine, changes = step.rendering.engine, step.changes(node.input)
+    assert changes is not None
+    rows = of_its_rows(engine, changes, node.scalars)
+    return f"SELECT {_columns(node, engine)}, {carried(step)} FROM {rows}"
 
 
 @is_monotone.register

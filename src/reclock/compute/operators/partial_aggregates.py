@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from reclock.algebra.relations import TypeName
-from reclock.compute.expressions import aggregate_to_sql, to_sql
-from reclock.compute.operators.get import repeated
+from reclock.compute.expressions.sql import aggregate_to_sql, to_sql
 from reclock.compute.operators.rules import columns, select_list
 from reclock.plan.functions import resolve_aggregate
 from reclock.plan.functions.aggregates import average_operands, average_quotient
 from reclock.plan.functions.casts import write_cast
 from reclock.plan.functions.sql_names import type_sql
+from reclock.plan.functions.sums import SAFE_DIGITS
 from reclock.plan.relational import Distinct, Plan, Reduce
 from reclock.plan.scalars import Aggregate, ColumnRef, Scalar
 
@@ -37,41 +37,51 @@ class PartialAggregates:
     def of_rows(self, engine: str, rows: str) -> str:
         """The SELECT of the partial aggregates of the relation ``rows``, which is like the
         input."""
-        keys = ", ".join(f"i.c{index}" for index in dict.fromkeys(self.keys))
-        groups = f" GROUP BY {keys}" if keys else ""
-        return (
-            f"SELECT {self._aggregated(engine)} FROM (SELECT *{self._computed(engine)} FROM "
-            f"{rows} AS i) AS i{groups}"
-        )
+        names = self._names()
+        parts = [aggregate_to_sql(self._over_columns(part), engine, names) for part in self.parts]
+        return self._grouped(engine, rows, ["count(*)", *parts])
 
     def of_changes(self, engine: str, changes: str, by: Sequence[str] = ()) -> str:
         """The SELECT of what ``changes`` of the input, with their ``n``, add to the partial
         aggregates.
 
-        One row a group and each value of their columns ``by``; without either exactly one row.
+        One row a group and each value of their columns ``by``; without either exactly one row. It
+        fails where a partial sum has more than 38 digits, even if the sum has not: that is simpler
+        than an exact sum of such values, and the step is then recomputed.
         """
-        names = [f"c{index}" for index in range(len(self.node.input.desc) + len(self._arguments))]
-        is_deleted = f"c{len(names)}"
-        read = ", ".join(
-            [*columns(self.node.input, "i"), *(f"i.{name}" for name in by), "abs(i.n) AS n"]
-        )
-        counted = (
-            f"SELECT {read}{self._computed(engine)}, i.n < 0 AS is_deleted FROM {changes} AS i"
-        )
-        rows = repeated(engine, counted, [*names, "is_deleted"], by)
-        groups = [*(f"i.c{index}" for index in dict.fromkeys(self.keys)), is_deleted, *by]
-        by_sign = (
-            f"SELECT {', '.join([self._aggregated(engine), *by])}, {is_deleted} AS is_deleted "
-            f"FROM ({rows}) AS i GROUP BY {', '.join(groups)}"
-        )
-        sums = ["n", *self._part_names()]
-        negated = [f"CASE WHEN is_deleted THEN - {name} ELSE {name} END AS {name}" for name in sums]
-        keys = [f"c{place}" for place in range(len(self.keys))]
-        return self.summed(
-            engine,
-            f"SELECT {', '.join([*keys, *by, *negated])} FROM ({by_sign})",
-            keep_empty=True,
-            by=by,
+        parts = [self._part_of_changes(part, engine) for part in self.parts]
+        return self._grouped(engine, changes, ["CAST(coalesce(sum(i.n), 0) AS BIGINT)", *parts], by)
+
+    def _part_of_changes(self, part: Aggregate, engine: str) -> str:
+        names, part = self._names(), self._over_columns(part)
+        value = to_sql(part.arguments[0], engine, names) if part.arguments else ""
+        if part.function != "count":
+            type = part.arguments[0].type
+            if type.precision is not None:
+                type = replace(type, precision=min(type.precision, SAFE_DIGITS))
+            part = replace(part, arguments=(ColumnRef(len(names), type),))
+            return aggregate_to_sql(part, engine, [*names, f"({value} * i.n)"])
+        is_counted = f"{value} IS NOT NULL" if value else "TRUE"
+        if part.filter is not None:
+            condition = to_sql(part.filter, engine, names)
+            is_counted = f"CASE WHEN {condition} THEN {is_counted} ELSE FALSE END"
+        return f"CAST(coalesce(sum(i.n) FILTER (WHERE {is_counted}), 0) AS BIGINT)"
+
+    def _grouped(
+        self, engine: str, relation: str, sums: Sequence[str], by: Sequence[str] = ()
+    ) -> str:
+        """The SELECT of ``sums``, the number of rows and the parts, for each group of a relation
+        ``i``, which is like the input, and each value of its columns ``by``."""
+        keys = [f"i.c{index} AS c{place}" for place, index in enumerate(self.keys)]
+        named = [f"{total} AS {name}" for total, name in zip(sums, self._sums, strict=True)]
+        groups = [
+            *(f"i.c{index}" for index in dict.fromkeys(self.keys)),
+            *(f"i.{name}" for name in by),
+        ]
+        grouped = f" GROUP BY {', '.join(groups)}" if groups else ""
+        return (
+            f"SELECT {', '.join([*keys, *(f'i.{name} AS {name}' for name in by), *named])} FROM "
+            f"(SELECT *{self._computed(engine)} FROM {relation} AS i) AS i{grouped}"
         )
 
     def changed_values(self, engine: str, table: str, touched: str, before: int) -> str:
@@ -102,13 +112,11 @@ class PartialAggregates:
             carried=", CAST(version AS BIGINT) AS n, t",
         )
 
-    def summed(
-        self, engine: str, select: str, *, keep_empty: bool = False, by: Sequence[str] = ()
-    ) -> str:
+    def summed(self, engine: str, select: str, *, by: Sequence[str] = ()) -> str:
         """One row for each group in ``select``, and each value of its columns ``by``, with the sums
         of its partial aggregates.
 
-        A group without rows is left out unless ``keep_empty``; without keys it never is.
+        A group without rows is left out; without keys it never is.
         """
         keys = [*(f"c{place}" for place in range(len(self.keys))), *by]
         sums = [
@@ -117,9 +125,9 @@ class PartialAggregates:
                 f"{type_sql(engine, resolve_aggregate('count', ()).result)}) AS n"
             )
         ]
-        for name, part in zip(self._part_names(), self.parts, strict=True):
+        for name, part in zip(self._sums[1:], self.parts, strict=True):
             sums.append(f"CAST(sum({name}) AS {type_sql(engine, part.type)}) AS {name}")
-        having = " HAVING sum(n) <> 0" if self.keys and not keep_empty else ""
+        having = " HAVING sum(n) <> 0" if self.keys else ""
         groups = f" GROUP BY {', '.join(keys)}" if keys else ""
         return f"SELECT {', '.join([*keys, *sums])} FROM ({select}) AS s{groups}{having}"
 
@@ -163,8 +171,10 @@ class PartialAggregates:
     def _part(self, part: Aggregate) -> str:
         return f"p{self.parts.index(part)}"
 
-    def _part_names(self) -> list[str]:
-        return [f"p{index}" for index in range(len(self.parts))]
+    @property
+    def _sums(self) -> list[str]:
+        """The names of what adds up."""
+        return ["n", *(f"p{index}" for index in range(len(self.parts)))]
 
     @property
     def _arguments(self) -> list[Scalar]:
@@ -187,19 +197,17 @@ class PartialAggregates:
             f", {argument} AS c{place}" for place, argument in enumerate(arguments, width)
         )
 
-    def _aggregated(self, engine: str) -> str:
-        arguments, width = self._arguments, len(self.node.input.desc)
-        names = [f"i.c{index}" for index in range(width + len(arguments))]
-        keys = [f"{names[index]} AS c{place}" for place, index in enumerate(self.keys)]
-        parts = []
-        for name, part in zip(self._part_names(), self.parts, strict=True):
-            if part.filter is None and part.arguments[0] in arguments:
-                computed = part.arguments[0]
-                part = replace(
-                    part, arguments=(ColumnRef(width + arguments.index(computed), computed.type),)
-                )
-            parts.append(f"{aggregate_to_sql(part, engine, names)} AS {name}")
-        return ", ".join([*keys, "count(*) AS n", *parts])
+    def _names(self) -> list[str]:
+        """Of the columns of the input, and of the arguments."""
+        return [f"i.c{index}" for index in range(len(self.node.input.desc) + len(self._arguments))]
+
+    def _over_columns(self, part: Aggregate) -> Aggregate:
+        """The part with the column of its argument, if that is computed."""
+        if part.filter is not None or part.arguments[0] not in self._arguments:
+            return part
+        [argument], width = part.arguments, len(self.node.input.desc)
+        column = ColumnRef(width + self._arguments.index(argument), argument.type)
+        return replace(part, arguments=(column,))
 
 
 def partial_aggregates(node: Plan) -> PartialAggregates | None:

@@ -45,35 +45,34 @@ def work_table(rendering: Rendering, id: int) -> str:
 
 
 def iterated(
-    node: RecursiveUnion, rendering: Rendering, base: str, chain: Sequence[str], step: str
+    node: RecursiveUnion,
+    rendering: Rendering,
+    base: str,
+    chain: Sequence[str],
+    step: str,
+    counter: str,
 ) -> str:
     """The recursion as one SELECT of DuckDB over the relations ``base`` and ``step``; the
-    expressions ``chain`` lead to the latter.
+    expressions ``chain`` lead to the latter. ``counter`` is a new sequence of the session.
 
-    A column counts the iterations. The rows of a distinct one are keys, of which those that are
-    there already are left out.
+    DuckDB begins an iteration if the one before added rows, and computes the subquery that takes
+    the next number once in each. So the recursion is too long if it begins the second iteration
+    after the last that may add rows.
     """
-    names, work = columns(node), work_table(rendering, node.id)
-    message = string("duckdb", iterations_exceeded(node.name, node.most_iterations))
+    limit = node.most_iterations if node.limit is None else node.limit
+    message = string("duckdb", iterations_exceeded(node.name, limit))
+    number = f"(SELECT nextval({string('duckdb', counter)}) AS number) AS counter"
     limited = (
-        f"CASE WHEN before >= {node.most_iterations:d} THEN "
-        f"{raised('duckdb', '54000', message)} ELSE before + 1 END"
+        f"CASE WHEN number > {node.most_iterations + 1:d} THEN "
+        f"{raised('duckdb', '54000', message)} ELSE true END"
     )
-    last = f"(SELECT coalesce(max(iteration), 0) AS before FROM {work}) AS iterations"
-    keys, new, word = "", "", ""
-    if node.is_distinct:
-        keys, word = f" USING KEY ({', '.join(names)})", "DISTINCT "
-        equal = " AND ".join(f"old.{name} IS NOT DISTINCT FROM step.{name}" for name in names)
-        new = f" WHERE NOT EXISTS (SELECT 1 FROM recurring.{work} AS old WHERE {equal})"
-    defined = f"WITH {', '.join(chain)} " if chain else ""
+    names, work = columns(node), work_table(rendering, node.id)
     values = cast_columns(node, "duckdb")
-    added = (
-        f"SELECT {word}{', '.join(names)}, {limited} FROM (SELECT {values} FROM {step}) AS "
-        f"step, {last}{new}"
-    )
+    union = "UNION" if node.is_distinct else "UNION ALL"
+    defined = f"WITH {', '.join(chain)} " if chain else ""
     return (
-        f"WITH RECURSIVE {work} ({', '.join([*names, 'iteration'])}){keys} AS ("
-        f"SELECT {values}, 0 FROM {base} UNION ALL ({defined}{added})) SELECT "
+        f"WITH RECURSIVE {work} ({', '.join(names)}) AS (SELECT {values} FROM {base} {union} "
+        f"({defined}SELECT {values} FROM {step}, {number} WHERE {limited})) SELECT "
         f"{', '.join(names)} FROM {work}"
     )
 

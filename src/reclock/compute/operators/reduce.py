@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from reclock.compute.distinct_arguments import ignores_copies
-from reclock.compute.expressions import aggregate_to_sql, all_references, references, to_sql
+from reclock.compute.expressions.sql import aggregate_to_sql, all_references, references, to_sql
+from reclock.compute.operators.distinct_arguments import ignores_copies
 from reclock.compute.operators.groups import changed_groups, regrouped
 from reclock.compute.operators.partial_aggregates import partial_aggregates
 from reclock.compute.operators.rules import (

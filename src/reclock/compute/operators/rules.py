@@ -3,7 +3,7 @@ arguments."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import singledispatch
@@ -13,6 +13,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.errors import InternalError
 from reclock.plan.relational import Filter, Get, Join, Plan
 from reclock.plan.scalars import Scalar
+from reclock.plan.totality import could_error
 
 EMPTY_ROW = "TRUE AS c"
 """The select list of a relation without columns, which SQL does not have: a column that nothing
@@ -63,10 +64,12 @@ class InputVersion(Enum):
 @dataclass(frozen=True, slots=True)
 class KeyFilter:
     """Only rows whose values in ``columns`` are, NULL or not, a row of the relation ``keys``, which
-    has as many columns."""
+    has as many columns. Unless it ``is_exact``, others may be among them: the reader compares the
+    keys anyway."""
 
     columns: tuple[int, ...]
     keys: str
+    is_exact: bool = True
 
     def condition(self, values: Sequence[str]) -> str:
         """On a row whose columns are spelled ``values``; their names must not be those of a
@@ -186,6 +189,10 @@ class DeltaStep(Protocol):
         change."""
         ...
 
+    def keys(self, *sources: tuple[str, Sequence[int]]) -> str:
+        """A name for the different values, as columns ``c0`` and so on, of columns of relations."""
+        ...
+
 
 def carried(step: DeltaStep, alias: str = "") -> str:
     """The columns that changes have behind those of the node, in a select list."""
@@ -278,10 +285,22 @@ def consolidated(select: str, names: Sequence[str]) -> str:
     )
 
 
+_BARRIERS = {"duckdb": "OFFSET 0", "spark": "WHERE spark_partition_id() >= 0"}
+
+
 def behind_barrier(engine: str, relation: str) -> str:
     """``relation`` such that no expression above it is evaluated on other rows.
 
-    DuckDB moves a condition below joins, and then evaluates it on updates of other times, before
-    the condition on their times. It moves nothing below an OFFSET.
+    Engines move conditions below joins, and then evaluate them on rows that a semi-join leaves out,
+    or on updates of other times. DuckDB moves nothing below an OFFSET, Spark nothing below a filter
+    that is not deterministic.
     """
-    return f"(SELECT * FROM {relation} OFFSET 0)" if engine == "duckdb" else relation
+    return f"(SELECT * FROM {relation} {_BARRIERS[engine]})"
+
+
+def of_its_rows(engine: str, relation: str, scalars: Iterable[Scalar]) -> str:
+    """``relation``, such that no scalar above it that could raise an error is evaluated on other
+    rows. Spark would move a condition, also one on a computed column, below the sums of diffs, to
+    updates of rows that are deleted."""
+    is_moved = engine == "spark" and any(map(could_error, scalars))
+    return behind_barrier(engine, relation) if is_moved else relation

@@ -35,11 +35,11 @@ def order_by(
     terms = []
     for ordering in order:
         column = f"c{ordering.index}"
-        terms.append(_term(_comparable(engine, column, types[ordering.index]), ordering))
+        terms.append(term(_comparable(engine, column, types[ordering.index]), ordering))
     ordered = {o.index for o in order if types[o.index].name is not TypeName.INTERVAL}
     if not has_ties:
         terms += [
-            _term(_in_order(engine, f"c{index}", types[index]), Ordering(index))
+            term(_in_order(engine, f"c{index}", types[index]), Ordering(index))
             for index in range(len(types))
             if index not in ordered
         ]
@@ -56,7 +56,7 @@ def _in_order(engine: str, column: str, type: ScalarType) -> str:
     return column if type.element is None else ordered_array(engine, column)
 
 
-def _term(sql: str, ordering: Ordering) -> str:
+def term(sql: str, ordering: Ordering) -> str:
     direction = "DESC" if ordering.is_descending else "ASC"
     return f"{sql} {direction} NULLS {'FIRST' if ordering.nulls_first else 'LAST'}"
 

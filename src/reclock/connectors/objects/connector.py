@@ -45,7 +45,7 @@ from reclock.connectors.objects.readings import (
 from reclock.connectors.objects.scan import Growth, Split
 from reclock.definitions.formats import LineFormat
 from reclock.definitions.sources import ObjectsConnector
-from reclock.errors import InvalidOption, UpstreamChanged
+from reclock.errors import InvalidOption, UnpublishedGone, UpstreamChanged
 from reclock.formats.decode import decode
 from reclock.reclocking.remap import BoundRange
 
@@ -205,7 +205,7 @@ class Objects:
         try:
             buffer = b"".join(self.store.read(self.connector.bucket, key, split.lower, split.upper))
         except ObjectMissing as missing:
-            raise UpstreamChanged(
+            raise UnpublishedGone(
                 piece.partition,
                 split.lower,
                 message=(

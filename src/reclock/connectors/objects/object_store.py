@@ -284,6 +284,17 @@ def _code(error: Any) -> str:
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
+def s3_arguments(client: Mapping[str, str]) -> tuple[str, str, str, str, str]:
+    """The arguments of ``s3_client``, from the settings of an AWS service client."""
+    return (
+        client.get("endpoint_url", ""),
+        client.get("region_name", "us-east-1"),
+        client.get("aws_access_key_id", ""),
+        client.get("aws_secret_access_key", ""),
+        client.get("aws_session_token", ""),
+    )
+
+
 @lru_cache(maxsize=32)
 def s3_client(
     endpoint: str, region: str, access_key_id: str, secret_access_key: str, session_token: str

@@ -265,7 +265,9 @@ class Postgres:
             slot = find_slot(connection, self.upstream.slot)
             if slot is None:
                 yield CheckResult(
-                    "slot", True, f'"{self.upstream.slot}" is not there; the first tick makes it'
+                    "slot",
+                    True,
+                    f'"{self.upstream.slot}" is not there; copying the tables makes it',
                 )
             else:
                 yield CheckResult(

@@ -24,7 +24,7 @@ from reclock.connectors.connector import DELETED_COLUMN, OFFSET_COLUMN
 
 BORN_COLUMN, UNSENT_COLUMN = "mz_born", "mz_unsent"
 
-_LARGE = (TEXT.name, BYTEA.name, JSONB.name, TypeName.NUMERIC)
+_LARGE = (TEXT.name, BYTEA.name, JSONB.name, TypeName.NUMERIC, TypeName.ARRAY)
 
 
 def lineage_desc(desc: RelationDesc) -> RelationDesc:

@@ -8,6 +8,7 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reclock.algebra.object_ids import TYPES
 from reclock.algebra.relations import (
     BIGINT,
     BOOLEAN,
@@ -15,6 +16,7 @@ from reclock.algebra.relations import (
     DATE,
     DOUBLE,
     INTEGER,
+    INTERVAL,
     JSONB,
     REAL,
     SMALLINT,
@@ -23,12 +25,14 @@ from reclock.algebra.relations import (
     TIMESTAMPTZ,
     ScalarType,
     TypeName,
+    array,
     numeric,
 )
 from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.algebra.textual.description import TextualType
 from reclock.collections.schema import arrow_type
 from reclock.errors import ReclockError
+from reclock.formats.composites import of_texts
 
 SETTINGS = {
     "client_encoding": "UTF8",
@@ -39,7 +43,10 @@ SETTINGS = {
     "intervalstyle": "postgres",
 }
 
-_NUMERIC_OID = 1700
+_NUMERIC_OID, _NUMERICS_OID = 1700, 1231
+_ELEMENTS = [
+    name for name, each in TYPES.items() if each.type.is_flat and name is not TypeName.NUMERIC
+]
 _TYPES = {
     16: BOOLEAN,
     17: BYTEA,
@@ -52,13 +59,21 @@ _TYPES = {
     1082: DATE,
     1114: TIMESTAMP,
     1184: TIMESTAMPTZ,
+    1186: INTERVAL,
     **{each.oid: each.type for each in TEXTUAL_TYPES.values()},
+    **{TYPES[each].array_oid: array(TYPES[each].type) for each in _ELEMENTS},
+    199: array(JSONB),  # json[]
+    1014: array(TEXT),  # char(n)[]
+    1015: array(TEXT),  # varchar[]
 }
 
 
 def scalar_type(type_oid: int, modifier: int = -1) -> ScalarType:
     """The type of an upstream column in Reclock; text for a type that Reclock does not have. A
     ``numeric`` of up to 38 digits keeps its precision and scale, which ``modifier`` encodes."""
+    if type_oid == _NUMERICS_OID:
+        element = scalar_type(_NUMERIC_OID, modifier)
+        return TEXT if element == TEXT else array(element)
     if type_oid != _NUMERIC_OID:
         return _TYPES.get(type_oid, TEXT)
     if modifier < 4:
@@ -70,15 +85,20 @@ def scalar_type(type_oid: int, modifier: int = -1) -> ScalarType:
 def is_kept_as(type_oid: int, type: ScalarType) -> bool:
     """Whether a column of ``type`` can take values of the upstream's type. It does not compare
     precisions: conversion checks each value."""
-    upstream_type = (
-        TypeName.NUMERIC if type_oid == _NUMERIC_OID else _TYPES.get(type_oid, TEXT).name
-    )
-    return upstream_type is type.name or type.name is TypeName.TEXT
+    upstream = scalar_type(type_oid)
+    if upstream.element is not None and type.element is not None:
+        return upstream.element.name is type.element.name
+    return upstream.name is type.name or type.name is TypeName.TEXT
 
 
 def to_array(texts: pa.Array, type: ScalarType) -> pa.Array:
     """The texts as values of ``type``. Raises ``ValueError`` for a value that ``type`` cannot hold
     (a numeric's ``NaN``, ``infinity``)."""
+    if not type.is_flat:
+        element = type.element or type
+        return of_texts(
+            texts.to_pylist(), type, lambda items: to_array(pa.array(items, pa.string()), element)
+        )
     return _CONVERSIONS.get(type.name, lambda array: array.cast(arrow_type(type)))(texts)
 
 

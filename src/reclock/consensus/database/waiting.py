@@ -8,17 +8,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from types import TracebackType
 
-from reclock.errors import QueryCanceled, StatementTimeout
-
 Check = Callable[[str], object]
 """Raises if the statement should stop waiting. The argument says what it waits for."""
 
 CHECK_INTERVAL_S = 0.05
 """The time between two checks of a wait."""
-
-INTERRUPTIONS = (QueryCanceled, StatementTimeout)
-"""The errors that a check raises. They belong to the waiting statement, not to the operation that
-it waits for."""
 
 _check: ContextVar[Check | None] = ContextVar("check", default=None)
 

@@ -63,6 +63,9 @@ restarts = sa.Table(  # see ``reclock.consensus.objects.restart_requests``
     sa.Column("reading", sa.BigInteger, nullable=False),
 )
 
+_ALL_GROUPS = sa.select(frontiers).order_by(frontiers.c.group_id)
+_SOME_GROUPS = _ALL_GROUPS.where(frontiers.c.group_id.in_(sa.bindparam("groups", expanding=True)))
+
 UNCLAIMED: dict[str, Any] = dict.fromkeys(
     ("claim_id", "claim_at", "claim_owner", "claim_lease_until", "claim_payload")
 )
@@ -88,14 +91,13 @@ def get_group(connection: sa.Connection, group: str) -> GroupFrontier:
 
 def get_groups(connection: sa.Connection, groups: Iterable[str] | None) -> dict[str, GroupFrontier]:
     """The existing ones of these groups, or all."""
-    every = sa.select(frontiers).order_by(frontiers.c.group_id)
     if groups is None:
-        rows: list[sa.Row[Any]] = list(connection.execute(every))
+        rows: list[sa.Row[Any]] = list(connection.execute(_ALL_GROUPS))
     else:
         rows = [
             row
             for some in batches(groups)
-            for row in connection.execute(every.where(frontiers.c.group_id.in_(some)))
+            for row in connection.execute(_SOME_GROUPS, {"groups": some})
         ]
     return {row.group_id: _as_group(row) for row in rows}
 

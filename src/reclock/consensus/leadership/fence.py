@@ -23,6 +23,7 @@ _leadership = sa.Table(
     sa.Column("epoch", sa.BigInteger, nullable=False),
     sa.Column("deploy_generation", sa.BigInteger, nullable=False),
 )
+_CURRENT = sa.select(_leadership.c.epoch, _leadership.c.deploy_generation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +42,7 @@ class Leadership:
 
 def current(connection: sa.Connection) -> Leadership | None:
     """The current leadership, or None before the catalog was first opened."""
-    row = connection.execute(
-        sa.select(_leadership.c.epoch, _leadership.c.deploy_generation)
-    ).one_or_none()
+    row = connection.execute(_CURRENT).one_or_none()
     return Leadership(row.epoch, row.deploy_generation) if row else None
 
 

@@ -13,7 +13,7 @@ from importlib.resources import as_file, files
 
 import sqlalchemy as sa
 
-VERSION = "0004"
+VERSION = "0006"
 """The version that this release reads and writes."""
 
 _VERSION_TABLE = "reclock_consensus_version"

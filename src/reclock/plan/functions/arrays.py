@@ -26,7 +26,7 @@ from reclock.plan.functions.typing import common_type, exact, operand_type
 Signature = tuple[tuple[ScalarType, ...], ScalarType]
 
 
-def _on_array(
+def on_array(
     rest: Callable[[ScalarType], tuple[ScalarType, ...]],
     answers: Callable[[ScalarType], ScalarType],
 ) -> Resolver:
@@ -60,7 +60,7 @@ def _joined(types: Types, constants: Mapping[int, object]) -> Signature | None:
     )
 
 
-def _printed(types: Types, constants: Mapping[int, object]) -> Signature | None:
+def printed(types: Types, constants: Mapping[int, object]) -> Signature | None:
     if (
         len(types) != 2
         or types[0] is None
@@ -71,7 +71,7 @@ def _printed(types: Types, constants: Mapping[int, object]) -> Signature | None:
     element = types[0].element
     return (
         ((array(TEXT), TEXT), TEXT)
-        if element == TEXT or element.is_integer or element.is_object_id
+        if element.element is None and element.name is not TypeName.BOOLEAN
         else None
     )
 
@@ -101,8 +101,10 @@ scalar(
     "array_cat",
     "The first array followed by the second.",
     _joined,
-    duckdb="list_concat({0}, {1})",
-    spark="(CASE WHEN {0} IS NULL THEN {1} WHEN {1} IS NULL THEN {0} ELSE concat({0}, {1}) END)",
+    **{
+        engine: f"(CASE WHEN {{0}} IS NULL THEN {{1}} WHEN {{1}} IS NULL THEN {{0}} ELSE {joined} END)"
+        for engine, joined in (("duckdb", "list_concat({0}, {1})"), ("spark", "concat({0}, {1})"))
+    },
 )
 
 
@@ -121,7 +123,7 @@ def _print_duckdb(site: Site) -> str:
 scalar(
     "array_to_string",
     "The elements that are not NULL, joined by a separator.",
-    _printed,
+    printed,
     duckdb=_print_duckdb,
     spark="array_join({0}, {1})",
 )
@@ -132,42 +134,42 @@ for _name in ("array_length", "array_upper"):
             "The number of elements, which is the last index; NULL of an empty array. The "
             "second argument is 1."
         ),
-        _on_array(lambda element: (INTEGER,), lambda element: INTEGER),
+        on_array(lambda element: (INTEGER,), lambda element: INTEGER),
         duckdb=_COUNTED.replace("{length}", "len({0})"),
         spark=_COUNTED.replace("{length}", "size({0})").replace("AS INTEGER", "AS INT"),
     )
 scalar(
     "array_lower",
     "1, the first index of an array that is not empty.",
-    _on_array(lambda element: (INTEGER,), lambda element: INTEGER),
+    on_array(lambda element: (INTEGER,), lambda element: INTEGER),
     duckdb=_COUNTED.replace("CAST({length} AS INTEGER)", "1").replace("{length}", "len({0})"),
     spark=_COUNTED.replace("CAST({length} AS INTEGER)", "1").replace("{length}", "size({0})"),
 )
 scalar(
     "cardinality",
     "The number of elements.",
-    _on_array(lambda element: (), lambda element: INTEGER),
+    on_array(lambda element: (), lambda element: INTEGER),
     duckdb="CAST(len({0}) AS INTEGER)",
     spark="size({0})",
 )
 scalar(
     "subscript",
     "The element at an index from 1; NULL beyond the ends.",
-    _on_array(lambda element: (INTEGER,), lambda element: element),
+    on_array(lambda element: (INTEGER,), lambda element: element),
     duckdb="(CASE WHEN {1} >= 1 THEN list_extract({0}, {1}) END)",
     spark="(CASE WHEN {1} >= 1 THEN get({0}, {1} - 1) END)",
 )
 scalar(
     "array_position",
     "The index of the first element that is equal.",
-    _on_array(lambda element: (element,), lambda element: INTEGER),
+    on_array(lambda element: (element,), lambda element: INTEGER),
     duckdb="CAST(nullif(list_position({0}, {1}), 0) AS INTEGER)",
     spark="CAST(nullif(array_position({0}, {1}), 0) AS INT)",
 )
 scalar(
     "array_remove",
     "The array without the elements that are equal.",
-    _on_array(lambda element: (element,), lambda element: array(element)),
+    on_array(lambda element: (element,), lambda element: array(element)),
     duckdb="list_filter({0}, lambda x: x IS DISTINCT FROM {1})",
     spark="filter({0}, x -> NOT (x <=> {1}))",
 )
@@ -176,28 +178,28 @@ scalar(
 scalar(
     "array_replace",
     "The array with a third value in place of each element that is equal to the second.",
-    _on_array(lambda element: (element, element), array),
+    on_array(lambda element: (element, element), array),
     duckdb="list_transform({0}, lambda x: CASE WHEN x IS NOT DISTINCT FROM {1} THEN {2} ELSE x END)",
     spark="transform({0}, x -> CASE WHEN x <=> {1} THEN {2} ELSE x END)",
 )
 scalar(
     "array_ndims",
     "The number of dimensions, which is 1; NULL of an empty array.",
-    _on_array(lambda element: (), lambda element: INTEGER),
+    on_array(lambda element: (), lambda element: INTEGER),
     duckdb="(CASE WHEN len({0}) > 0 THEN 1 END)",
     spark="(CASE WHEN size({0}) > 0 THEN 1 END)",
 )
 scalar(
     "array_dims",
     "The range of the indexes, such as `[1:3]`; NULL of an empty array.",
-    _on_array(lambda element: (), lambda element: TEXT),
+    on_array(lambda element: (), lambda element: TEXT),
     duckdb="(CASE WHEN len({0}) > 0 THEN concat('[1:', len({0}), ']') END)",
     spark="(CASE WHEN size({0}) > 0 THEN concat('[1:', size({0}), ']') END)",
 )
 scalar(
     "array_reverse",
     "The elements from the last to the first.",
-    _on_array(lambda element: (), array),
+    on_array(lambda element: (), array),
     duckdb="list_reverse({0})",
     spark="reverse({0})",
 )
@@ -262,7 +264,7 @@ scalar(
     f"WHEN {{0}} IS NOT NULL AND {_WITHOUT_NULLS} THEN FALSE END)",
     spark="(CASE WHEN size({1}) = 0 THEN FALSE ELSE array_contains({1}, {0}) END)",
 )
-scalar("elements", "A row for each element.", _on_array(lambda element: (), array), "{0}")
+scalar("elements", "A row for each element.", on_array(lambda element: (), array), "{0}")
 
 
 def _series(engine: str) -> Writer:

@@ -28,7 +28,7 @@ from reclock.plan.functions.digits import (
 )
 from reclock.plan.functions.floats import with_value, within_range
 from reclock.plan.functions.interval_functions import interval_to_text
-from reclock.plan.functions.json_calls import from_text, scalar_text
+from reclock.plan.functions.json_calls import checked, from_text, json_call, scalar_text
 from reclock.plan.functions.sql_names import each_element, raised, string, type_sql
 from reclock.plan.functions.typing import parameters
 
@@ -91,7 +91,7 @@ def _is_possible(source: TypeName, target: TypeName) -> bool:
     if source is _T.JSONB:
         return target is _T.BOOLEAN or target in _NUMBERS
     if source is _T.TEXT:
-        return target not in (_T.INTERVAL, _T.BYTEA)
+        return target is not _T.INTERVAL
     if source in _NUMBERS and target in _NUMBERS:
         return True
     if _T.BOOLEAN in (source, target):
@@ -117,12 +117,16 @@ def _writer(source: TypeName, target: TypeName) -> CastWriter:
         return _time_to_interval
     if target in TEXTUAL_TYPES:
         return _to_textual
+    if (source, target) == (_T.TEXT, _T.BYTEA):
+        return _text_to_bytes
     if source is _T.TEXT:
         return _text_to_boolean if target is _T.BOOLEAN else _from_text
     if target is _T.TEXT:
         return _from_textual if source in TEXTUAL_TYPES else _to_text
     if source in (_T.REAL, _T.DOUBLE) and target is _T.NUMERIC:
         return _double_to_numeric
+    if source in _INTEGERS and target in _OBJECT_IDS:
+        return _to_object_id
     if source is target is _T.NUMERIC:
         return narrowed
     if target in _INTEGERS and source in (_T.REAL, _T.DOUBLE, _T.NUMERIC):
@@ -132,6 +136,15 @@ def _writer(source: TypeName, target: TypeName) -> CastWriter:
     if source is _T.NUMERIC and target in (_T.REAL, _T.DOUBLE):
         return _numeric_to_double
     return _native
+
+
+def _to_object_id(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    """As PostgreSQL, which takes an integer's bits and checks a bigint's range."""
+    number = f"CAST({sql} AS BIGINT)"
+    if source.name is not _T.BIGINT:
+        return f"(CASE WHEN {number} < 0 THEN {number} + 4294967296 ELSE {number} END)"
+    beyond = raised(engine, "22003", "'OID out of range'")
+    return f"(CASE WHEN {number} NOT BETWEEN 0 AND 4294967295 THEN CAST({beyond} AS BIGINT) ELSE {number} END)"
 
 
 def _native(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
@@ -295,6 +308,10 @@ def _text_to_boolean(engine: str, sql: str, source: ScalarType, target: ScalarTy
     error = _malformed(engine, sql, target)
     known = f"WHEN {word} IN ({true}) THEN TRUE WHEN {word} IN ({false}) THEN FALSE"
     return f"(CASE WHEN {sql} IS NULL THEN NULL {known} ELSE {error} END)"
+
+
+def _text_to_bytes(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    return f"unhex({checked(engine, json_call('bytes_of_literal', sql))})"
 
 
 def _matches(engine: str, sql: str, pattern: str) -> str:

@@ -1,17 +1,14 @@
-"""Functions of text by single characters, and text forms of numbers and bytes."""
+"""Functions of text by single characters, and text forms of numbers."""
 
 from __future__ import annotations
 
-from reclock.algebra.relations import BIGINT, BYTEA, INTEGER, TEXT, TypeName
-from reclock.errors import UnsupportedSql
+from reclock.algebra.relations import BIGINT, INTEGER, TEXT, TypeName
 from reclock.plan.functions.letters import in_case
 from reclock.plan.functions.registry import Site, Writer, scalar
 from reclock.plan.functions.sql_names import raised, string
 from reclock.plan.functions.typing import exact
 
 _LARGEST_CODE_POINT = 0x10FFFF
-_BASE64_LINE = 76
-"""How many characters PostgreSQL writes in a line of base64."""
 
 
 def _character(engine: str) -> Writer:
@@ -70,25 +67,6 @@ def _hexadecimal(site: Site) -> str:
     return f"lower(hex(CAST({number} AS BIGINT) & 4294967295))"
 
 
-def _encoded(engine: str) -> Writer:
-    def write(site: Site) -> str:
-        encoding = site.constants.get(1)
-        if encoding == "hex":
-            return f"lower(hex({site.arguments[0]}))"
-        if encoding != "base64":
-            raise UnsupportedSql("only the constant encodings 'hex' and 'base64' are supported")
-        line = string(engine, f"(.{{{_BASE64_LINE}}})")
-        if engine == "duckdb":
-            written = (
-                f"regexp_replace(to_base64({site.arguments[0]}), {line}, '\\1' || chr(10), 'g')"
-            )
-            return f"rtrim({written}, chr(10))"
-        unbroken = f"replace(replace(base64({site.arguments[0]}), '\\r', ''), '\\n', '')"
-        return f"rtrim('\\n', regexp_replace({unbroken}, {line}, '$1\\n'))"
-
-    return write
-
-
 scalar(
     "ascii",
     "The code point of the first character; 0 for an empty text.",
@@ -128,18 +106,4 @@ scalar(
     "The number in hexadecimal.",
     exact(((INTEGER,), TEXT), ((BIGINT,), TEXT)),
     _hexadecimal,
-)
-scalar(
-    "encode",
-    "The bytes as text, in `hex` or `base64`.",
-    exact(((BYTEA, TEXT), TEXT)),
-    duckdb=_encoded("duckdb"),
-    spark=_encoded("spark"),
-)
-scalar(
-    "sha256",
-    "The SHA-256 hash of the bytes.",
-    exact(((BYTEA,), BYTEA)),
-    duckdb="unhex(sha256({0}))",
-    spark="unhex(sha2({0}, 256))",
 )

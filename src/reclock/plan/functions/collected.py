@@ -7,7 +7,7 @@ follow for each expression of ``ORDER BY``: the expression, and one of ``DIRECTI
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reclock.algebra.relations import TEXT, ScalarType, array
@@ -42,16 +42,16 @@ class _Key:
 
 
 def _keys(site: Site, first: int) -> list[_Key]:
-    """The sort keys of the rows: the arguments from ``first`` on, then the value."""
+    """The sort keys of the rows: the arguments from ``first`` on, then those before."""
     keys = []
     for i in range(first, len(site.arguments), 2):
         word = site.constants.get(i + 1)
         if word not in DIRECTIONS:
             raise InternalError(f"no direction of an ordered aggregate: {word!r}")
         keys.append(_Key(site.arguments[i], str(word)))
-    if all(key.sql != site.arguments[0] for key in keys):
-        keys.append(_Key(site.arguments[0], ASCENDING))
-    return keys
+    others = [site.arguments[place] for place in range(first) if place not in site.constants]
+    keyed = {key.sql for key in keys}
+    return [*keys, *(_Key(sql, ASCENDING) for sql in others if sql not in keyed)]
 
 
 def _duckdb_order(site: Site, first: int) -> str:
@@ -61,16 +61,16 @@ def _duckdb_order(site: Site, first: int) -> str:
     return f" ORDER BY {', '.join(terms)}" if terms else ""
 
 
-def _sorted_by_spark(site: Site, keys: Sequence[_Key], filter: str) -> str:
-    """The values in their order, as an array: of structs with the keys, which a comparison
-    sorts."""
-    fields = "".join(f", 'k{i}', {key.sql}" for i, key in enumerate(keys))
-    rows = (
-        f"collect_{'set' if site.is_distinct else 'list'}(named_struct('value', "
-        f"{site.arguments[0]}{fields})){filter}"
-    )
+def _rows_by_spark(site: Site, first: int, **fields: str) -> str:
+    """The rows in their order, as an array of structs: ``value``, ``fields``, and the keys, which a
+    comparison sorts."""
+    keys = _keys(site, first)
+    named = {"value": site.arguments[0], **fields}
+    named |= {f"k{i}": key.sql for i, key in enumerate(keys)}
+    struct = ", ".join(f"'{name}', {sql}" for name, sql in named.items())
+    collected = f"collect_{'set' if site.is_distinct else 'list'}(named_struct({struct}))"
     branches = "".join(_comparison(f"k{i}", key) for i, key in enumerate(keys))
-    return f"transform(array_sort({rows}, (l, r) -> CASE{branches} ELSE 0 END), row -> row.value)"
+    return f"array_sort({collected}{site.filter}{site.over}, (l, r) -> CASE{branches} ELSE 0 END)"
 
 
 def _comparison(field: str, key: _Key) -> str:
@@ -102,9 +102,11 @@ def _write_collected(engine: str) -> Writer:
 
     def write(site: Site) -> str:
         if engine == "duckdb":
-            return f"list({'DISTINCT ' if site.is_distinct else ''}{site.arguments[0]}{_duckdb_order(site, 1)}){site.filter}"
-        values = _sorted_by_spark(site, _keys(site, first=1), site.filter)
-        return f"(CASE WHEN size({values}) > 0 THEN {values} END)"
+            distinct = "DISTINCT " if site.is_distinct else ""
+            values = f"list({distinct}{site.arguments[0]}{_duckdb_order(site, 1)})"
+            return f"{values}{site.filter}{site.over}"
+        rows = _rows_by_spark(site, 1)
+        return f"(CASE WHEN size({rows}) > 0 THEN transform({rows}, row -> row.value) END)"
 
     return write
 
@@ -115,22 +117,41 @@ def _write_joined(engine: str) -> Writer:
     def write(site: Site) -> str:
         separator = site.constants.get(1, 0)
         if not isinstance(separator, str | None):
-            raise UnsupportedSql(
-                "a separator of string_agg that is not a constant is not supported"
-            )
+            return _joined_by_columns(engine, site)
         text, between = site.arguments[0], string(engine, separator or "")
         if engine == "duckdb":
             distinct = "DISTINCT " if site.is_distinct else ""
-            return f"string_agg({distinct}{text}, {between}{_duckdb_order(site, 2)}){site.filter}"
-        kept = (
-            f"{site.filter[:-1]} AND {text} IS NOT NULL)"
-            if site.filter
-            else f" FILTER (WHERE {text} IS NOT NULL)"
-        )
-        values = _sorted_by_spark(site, _keys(site, first=2), kept)
-        return f"(CASE WHEN size({values}) > 0 THEN array_join({values}, {between}) END)"
+            joined = f"string_agg({distinct}{text}, {between}{_duckdb_order(site, 2)})"
+            return f"{joined}{site.filter}{site.over}"
+        rows = f"filter({_rows_by_spark(site, 2)}, row -> row.value IS NOT NULL)"
+        joined = f"array_join(transform({rows}, row -> row.value), {between})"
+        return f"(CASE WHEN size({rows}) > 0 THEN {joined} END)"
 
     return write
+
+
+def _joined_by_columns(engine: str, site: Site) -> str:
+    """The texts, each after the separator of its own row, but the first one."""
+    if site.is_distinct:
+        raise UnsupportedSql(
+            "DISTINCT texts whose separator is not a constant are not supported in string_agg"
+        )
+    text, between = site.arguments[0], f"coalesce({site.arguments[1]}, '')"
+    if engine == "duckdb":
+        struct = f"{{'value': {text}, 'between': {between}}}"
+        collected = f"list({struct}{_duckdb_order(site, 2)})"
+        rows = (
+            f"list_filter({collected}{site.filter}{site.over}, lambda row: row.value IS NOT NULL)"
+        )
+        parts, size = "list_transform({rows}, lambda row, place: {part})", "len"
+        is_first, joined = "place = 1", "array_to_string"
+    else:
+        rows = f"filter({_rows_by_spark(site, 2, between=between)}, row -> row.value IS NOT NULL)"
+        parts, size = "transform({rows}, (row, place) -> {part})", "size"
+        is_first, joined = "place = 0", "array_join"
+    part = f"CASE WHEN {is_first} THEN row.value ELSE concat(row.between, row.value) END"
+    listed = parts.format(rows=rows, part=part)
+    return f"(CASE WHEN {size}({rows}) > 0 THEN {joined}({listed}, '') END)"
 
 
 _IN_ORDER = "in ascending order or in that of `ORDER BY`"

@@ -7,12 +7,23 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from reclock.algebra.relations import TEXT, TIMESTAMP, TIMESTAMPTZ, ScalarType
+from reclock.algebra.relations import (
+    DOUBLE,
+    TEXT,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    ScalarType,
+    TypeName,
+    numeric,
+)
 from reclock.errors import UnsupportedSql
+from reclock.plan.functions.casts import write_cast
+from reclock.plan.functions.floats import with_value
+from reclock.plan.functions.json_calls import checked, json_call
 from reclock.plan.functions.moments import field
 from reclock.plan.functions.registry import Site, Types, Writer, scalar
 from reclock.plan.functions.sql_names import literal, type_sql
-from reclock.plan.functions.typing import exact
+from reclock.plan.functions.typing import as_numeric, exact
 
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
@@ -25,26 +36,35 @@ _CASES: tuple[Callable[[str], str], ...] = (str.upper, str.lower, str.capitalize
 @dataclass(frozen=True, slots=True)
 class _Number:
     """A whole number of ``digits`` (0: as many as it has): ``of`` the field, which stands for
-    ``{0}``; ``//`` divides."""
+    ``{0}``, and the ISO week, ``{week}``; ``//`` divides."""
 
     field: str
     digits: int
     of: str = "{0}"
 
 
-_SECONDS_OF_DAY = _Number(
-    "epoch", 0, "(({0} % 86400000000 + 86400000000) % 86400000000) // 1000000"
-)
+_TIME_OF_DAY = "(({0} % 86400000000 + 86400000000) % 86400000000)"
+_SECONDS_OF_DAY = _Number("epoch", 0, f"{_TIME_OF_DAY} // 1000000")
 _NUMBERS = {
     "YYYY": _Number("year", 4),
+    "YYY": _Number("year", 3, "{0} % 1000"),
     "YY": _Number("year", 2, "{0} % 100"),
+    "Y": _Number("year", 1, "{0} % 10"),
+    "CC": _Number("century", 2),
+    "J": _Number("epoch", 0, f"({{0}} - {_TIME_OF_DAY}) // 86400000000 + 2440588"),
+    "WW": _Number("doy", 2, "({0} - 1) // 7 + 1"),
+    "W": _Number("day", 1, "({0} - 1) // 7 + 1"),
     "IYYY": _Number("isoyear", 4),
+    "IYY": _Number("isoyear", 3, "{0} % 1000"),
+    "IY": _Number("isoyear", 2, "{0} % 100"),
+    "I": _Number("isoyear", 1, "{0} % 10"),
     "IW": _Number("week", 2),
     "Q": _Number("quarter", 1),
     "MM": _Number("month", 2),
     "DDD": _Number("doy", 3),
     "DD": _Number("day", 2),
     "D": _Number("dow", 1, "{0} + 1"),
+    "IDDD": _Number("isodow", 3, "({week} - 1) * 7 + {0}"),
     "ID": _Number("isodow", 1),
     "HH24": _Number("hour", 2),
     "HH12": _Number("hour", 2, "({0} + 11) % 12 + 1"),
@@ -55,6 +75,10 @@ _NUMBERS = {
     "SSSSS": _SECONDS_OF_DAY,
     "MS": _Number("microseconds", 3, "{0} // 1000 % 1000"),
     "US": _Number("microseconds", 6, "{0} % 1000000"),
+    **{
+        f"FF{n}": _Number("microseconds", n, f"{{0}} % 1000000 // {10 ** (6 - n)}")
+        for n in range(1, 7)
+    },
 }
 
 
@@ -75,30 +99,50 @@ _NAMES: Mapping[str, tuple[str, tuple[str, ...], int]] = {
         for w, case in _cased("dy").items()
     },
 }
-_HALVES = {"AM": ("AM", "PM"), "PM": ("AM", "PM"), "am": ("am", "pm"), "pm": ("am", "pm")}
+_HALVES = {
+    spelling: halves
+    for halves in (("AM", "PM"), ("am", "pm"), ("A.M.", "P.M."), ("a.m.", "p.m."))
+    for spelling in halves
+}
+_CONSTANTS = {
+    "AD": "AD",
+    "BC": "AD",
+    "ad": "ad",
+    "bc": "ad",
+    "A.D.": "A.D.",
+    "B.C.": "A.D.",
+    "a.d.": "a.d.",
+    "b.c.": "a.d.",
+    "OF": "+00",
+    "TZH": "+00",
+    "TZM": "00",
+    "TZ": "UTC",
+    "tz": "utc",
+}
+"""Of years after Christ, in UTC."""
+_ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII")
+_NAMES = {
+    **_NAMES,
+    "RM": ("month", _ROMAN, 4),
+    "rm": ("month", tuple(map(str.lower, _ROMAN)), 4),
+}
 
-_WORDS = "|".join(sorted([*_NAMES, *_HALVES], key=len, reverse=True))
+_WORDS = "|".join(map(re.escape, sorted([*_NAMES, *_HALVES, *_CONSTANTS], key=len, reverse=True)))
 _COUNTS = "|".join(sorted(_NUMBERS, key=len, reverse=True))
 _PIECE = re.compile(
-    rf'"(?P<quoted>[^"\\]*)"|(?P<bare>[^A-Za-z"\\])|(?P<fm>FM)?(?:(?P<word>{_WORDS})|(?P<count>(?i:{_COUNTS})))'
+    rf'"(?P<quoted>(?:[^"\\]|\\.)*)"?|(?i:FX)|(?P<fm>(?i:FM|TM))?'
+    rf"(?:(?P<word>{_WORDS})|(?P<millennia>(?i:Y,YYY))|(?P<count>(?i:{_COUNTS}))(?P<th>TH|th)?)"
+    r'|(?P<bare>\\"|.)',
+    re.DOTALL,
 )
+"""Matches the next part of a format. Text that is no pattern stands for itself."""
 
 
 def _pieces(format: object) -> Iterator[re.Match[str]]:
     """Raises ``UnsupportedSql``."""
     if not isinstance(format, str):
         raise UnsupportedSql("a format that is not a constant is not supported")
-    position = 0
-    while position < len(format):
-        match = _PIECE.match(format, position)
-        if match is None:
-            known = ", ".join([*_NUMBERS, "Month", "Mon", "Day", "Dy", "AM"])
-            raise UnsupportedSql(
-                f'format "{format[position:]}" is not supported',
-                hint=f"parts are {known}; text goes in double quotes",
-            )
-        yield match
-        position = match.end()
+    return _PIECE.finditer(format)
 
 
 def _to_char(engine: str) -> Writer:
@@ -110,13 +154,32 @@ def _to_char(engine: str) -> Writer:
         )
         return f"(CASE {of} {cases} END)"
 
-    def written(piece: re.Match[str], moment: str) -> str:
+    def divided(whole: str) -> str:
+        return f"({whole.replace('//', 'DIV') if engine == 'spark' else whole})"
+
+    def ordinal(suffix: str) -> str:
+        """The number ``v`` with its ordinal suffix."""
+        st, nd, rd, th = (
+            f"'{end if suffix == 'th' else end.upper()}'" for end in ("st", "nd", "rd", "th")
+        )
+        ends = f"CASE right(v, 1) WHEN '1' THEN {st} WHEN '2' THEN {nd} WHEN '3' THEN {rd}"
+        is_teen = "length(v) > 1 AND left(right(v, 2), 1) = '1'"
+        return f"concat(v, CASE WHEN {is_teen} THEN {th} ELSE {ends} ELSE {th} END END)"
+
+    def written(piece: re.Match[str], moment: str, type_: ScalarType) -> str:
         is_padded = piece["fm"] is None
         if piece["word"] in _HALVES:
             before, after = (literal(engine, half, TEXT) for half in _HALVES[piece["word"]])
             return (
                 f"(CASE WHEN {field(engine, 'hour', moment)} < 12 THEN {before} ELSE {after} END)"
             )
+        if piece["word"] in _CONSTANTS:
+            is_zone = piece["word"].upper() == "TZ" and type_.name is not TypeName.TIMESTAMPTZ
+            return literal(engine, "" if is_zone else _CONSTANTS[piece["word"]], TEXT)
+        if piece["millennia"]:
+            thousands = f"CAST({divided(field(engine, 'year', moment) + ' // 1000')} AS {text})"
+            rest = f"CAST({field(engine, 'year', moment)} % 1000 AS {text})"
+            return f"concat({thousands}, ',', lpad({rest}, 3, '0'))"
         if piece["word"]:
             name, names, width = _NAMES[piece["word"]]
             return chosen(
@@ -125,17 +188,26 @@ def _to_char(engine: str) -> Writer:
             )
         if piece["count"]:
             number = _NUMBERS[piece["count"].upper()]
-            whole = number.of.format(field(engine, number.field, moment))
-            digits = (
-                f"CAST(({whole.replace('//', 'DIV') if engine == 'spark' else whole}) AS {text})"
-            )
-            return (
-                f"lpad({digits}, {number.digits}, '0')" if is_padded and number.digits else digits
-            )
-        return literal(engine, piece["bare"] or piece["quoted"], TEXT)
+            week = field(engine, "week", moment)
+            whole = number.of.format(field(engine, number.field, moment), week=week)
+            digits = f"CAST({divided(whole)} AS {text})"
+            if is_padded and number.digits:
+                digits = f"lpad({digits}, {number.digits}, '0')"
+            return digits if not piece["th"] else with_value(engine, digits, ordinal(piece["th"]))
+        bare = '"' if piece["bare"] == '\\"' else piece["bare"] or ""
+        quoted = re.sub(r"\\(.)", r"\1", piece["quoted"] or "", flags=re.DOTALL)
+        return literal(engine, bare + quoted, TEXT)
 
     def write(site: Site) -> str:
-        parts = [written(piece, site.arguments[0]) for piece in _pieces(site.constants.get(1))]
+        if site.types[0].is_float:
+            return checked(engine, json_call("double_text", *site.arguments))
+        if site.types[0].is_number:
+            number = write_cast(engine, site.arguments[0], site.types[0], TEXT)
+            return checked(engine, json_call("number_text", number, site.arguments[1]))
+        parts = [
+            written(piece, site.arguments[0], site.types[0])
+            for piece in _pieces(site.constants.get(1))
+        ]
         nothing = f"(CASE WHEN {site.arguments[0]} IS NOT NULL THEN '' END)"
         return f"({' || '.join([nothing, *parts])})"
 
@@ -145,6 +217,9 @@ def _to_char(engine: str) -> Writer:
 def _formatted(
     types: Types, constants: Mapping[int, object]
 ) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
+    if len(types) == 2 and types[0] is not None and types[0].is_number:
+        number = DOUBLE if types[0].is_float else as_numeric(types[0])
+        return exact(((number, TEXT), TEXT))(types, constants)
     if 1 in constants:
         list(_pieces(constants[1]))
     return exact(((TIMESTAMPTZ, TEXT), TEXT), ((TIMESTAMP, TEXT), TEXT))(types, constants)
@@ -152,8 +227,26 @@ def _formatted(
 
 scalar(
     "to_char",
-    "A moment formatted by a pattern, such as `'YYYY-MM-DD HH24:MI'`.",
+    "A moment formatted by a pattern, such as `'YYYY-MM-DD HH24:MI'`, or a number, by one such as "
+    "`'FM999,990.00'`.",
     _formatted,
     duckdb=_to_char("duckdb"),
     spark=_to_char("spark"),
+)
+
+
+def _to_number(engine: str) -> Writer:
+    def write(site: Site) -> str:
+        number = checked(engine, json_call("number_of", *site.arguments))
+        return write_cast(engine, number, TEXT, site.result)
+
+    return write
+
+
+scalar(
+    "to_number",
+    "The number that a text spells in a format, such as `'999,999.99'`.",
+    exact(((TEXT, TEXT), numeric())),
+    duckdb=_to_number("duckdb"),
+    spark=_to_number("spark"),
 )

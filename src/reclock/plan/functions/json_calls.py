@@ -1,5 +1,5 @@
 """Calls of the functions of JSON documents, and of other texts in normal form, that
-`compute.json_functions` gives to both engines.
+`compute.expressions.json_functions` gives to both engines.
 
 A document (``jsonb``) is its text in normal form. Its kind shows in the first character.
 """
@@ -19,7 +19,7 @@ _FIRST = "substring(v, 1, 1)"
 
 
 def json_call(name: str, *arguments: str) -> str:
-    """A call of a function of `compute.json_functions`."""
+    """A call of a function of `compute.expressions.json_functions`."""
     return f"{PREFIX}{name}({', '.join(arguments)})"
 
 

@@ -33,16 +33,19 @@ _TEXTS = array(TEXT)
 
 ROWS_OF = "rows of "
 """The prefix under which the registry has the arrays whose elements are the rows of a function."""
-_OPERATORS = frozenset({"->", "->>", "#>", "#>>", "to_jsonb"})
+_PYTHON = frozenset(
+    {
+        *("->", "->>", "#>", "#>>", "to_jsonb", "object of pairs"),
+        *("to_timestamp", "to_char", "to_number"),
+        *("encode", "decode", "convert_from", "convert_to", "sha224", "sha384", "sha512"),
+        *("hashtext", "hashtextextended"),
+    }
+)
 
 
 def calls_python(function: str) -> bool:
     """Whether the engines call Python for this scalar function."""
-    return (
-        function in _OPERATORS
-        or function == "object of pairs"
-        or function.startswith(("jsonb_", ROWS_OF))
-    )
+    return function in _PYTHON or function.startswith(("jsonb_", ROWS_OF))
 
 
 def _on_document(*rest: ScalarType, result: ScalarType) -> Resolver:
@@ -129,6 +132,11 @@ def _checked(engine: str, write: Writer) -> Writer:
     return lambda site: checked(engine, write(site))
 
 
+def _changed(name: str, default: str) -> Writer:
+    """The call with the ``default`` of its last argument."""
+    return lambda site: json_call(name, *(*site.arguments, default)[:4])
+
+
 _delete = _called("delete_key", (INTEGER, "delete_element"), (_TEXTS, "delete_keys"))
 scalar(
     "jsonb_delete",
@@ -144,6 +152,27 @@ scalar(
     duckdb=_checked("duckdb", _called("delete_path")),
     spark=_checked("spark", _called("delete_path")),
 )
+
+for _name, _change, _default in (
+    (
+        "jsonb_set",
+        "with the part at a path replaced, or added unless the last argument is false",
+        "TRUE",
+    ),
+    (
+        "jsonb_insert",
+        "with another part before a path, or after it if the last argument is true",
+        "FALSE",
+    ),
+):
+    _call = _changed(_name.removeprefix("jsonb_"), _default)
+    scalar(
+        _name,
+        f"The document {_change}.",
+        exact(((JSONB, _TEXTS, JSONB), JSONB), ((JSONB, _TEXTS, JSONB, BOOLEAN), JSONB)),
+        duckdb=_checked("duckdb", _call),
+        spark=_checked("spark", _call),
+    )
 
 # --- functions ---
 
@@ -296,7 +325,7 @@ def document_of(engine: str, sql: str, type: ScalarType) -> str:
 def _is_document(type: ScalarType) -> bool:
     """Whether values of ``type`` can become documents."""
     if type.element is None:
-        return type.name is not TypeName.INTERVAL
+        return True
     element = type.element
     is_exact = element.is_integer or element.name in (TypeName.NUMERIC, TypeName.BOOLEAN)
     return is_exact or element in (TEXT, JSONB, DATE)
@@ -319,10 +348,12 @@ def _pairs(types: Types, constants: Mapping[int, object]) -> Signature | None:
         raise EvaluationError(
             "argument list must have even number of elements", sqlstate="22023", hint=hint
         )
-    known = _members(types, constants)
-    if known is None or any(type.element is not None for type in known[0][::2]):
-        return None
-    return known
+    for type in filter(None, types[::2]):
+        if type == JSONB or type.element is not None:
+            raise EvaluationError(
+                "key value must be scalar, not array, composite, or json", sqlstate="22023"
+            )
+    return _members(types, constants)
 
 
 def _documents(engine: str, arguments: Sequence[str], types: Sequence[ScalarType]) -> str:

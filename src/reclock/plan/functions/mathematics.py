@@ -6,10 +6,18 @@ each engine's library, so their last binary digit may differ.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from reclock.algebra.relations import DOUBLE, INTEGER, MAX_PRECISION, ScalarType, TypeName, numeric
-from reclock.errors import UnsupportedSql
+from reclock.algebra.relations import (
+    BIGINT,
+    DOUBLE,
+    INTEGER,
+    MAX_PRECISION,
+    TEXT,
+    ScalarType,
+    TypeName,
+    numeric,
+)
 from reclock.plan.functions.casts import write_cast
 from reclock.plan.functions.digits import FLOAT_SCALE
 from reclock.plan.functions.floats import computed, is_infinite, with_value
@@ -19,6 +27,7 @@ from reclock.plan.functions.typing import (
     a_number,
     as_numeric,
     declared,
+    exact,
     is_implicit,
     parameters,
     widened,
@@ -61,13 +70,23 @@ def _to_digits(types: Types, constants: Mapping[int, object]) -> Signature | Non
     )
 
 
-def _digits(site: Site) -> int:
-    digits = site.constants.get(1)
-    if not isinstance(digits, int):
-        raise UnsupportedSql(
-            "rounding to a number of digits that is not a constant is not supported"
-        )
-    return digits
+def _to_constant_or_column(site: Site, engine: str, to_digits: Callable[[int], str]) -> str:
+    """The value that ``to_digits`` writes for a number of digits below the scale. Engines take a
+    constant, so a column's number is a choice among all."""
+    (x, *_), (precision, scale) = site.arguments, parameters(site.types[0])
+    result = type_sql(engine, site.result)
+    digits = site.constants.get(1) if len(site.arguments) == 2 else 0
+    if isinstance(digits, int):
+        return f"CAST({x if digits >= scale else to_digits(digits)} AS {result})"
+    count, least = site.arguments[1], scale - precision
+    choices = " ".join(
+        f"WHEN {number} THEN CAST({to_digits(number)} AS {result})"
+        for number in range(least, scale)
+    )
+    return (
+        f"(CASE WHEN {count} >= {scale} THEN CAST({x} AS {result}) WHEN {count} < {least} THEN "
+        f"CAST(0 * {x} AS {result}) ELSE CASE {count} {choices} END END)"
+    )
 
 
 def _rounded(engine: str) -> Writer:
@@ -75,10 +94,7 @@ def _rounded(engine: str) -> Writer:
         x = site.arguments[0]
         if site.result.is_float:
             return f"rint({x})" if engine == "spark" else f"round_even({x}, 0)"
-        digits = _digits(site) if len(site.arguments) == 2 else 0
-        scale = parameters(site.types[0])[1]
-        kept = x if digits >= scale else f"round({x}, {digits})"
-        return f"CAST({kept} AS {type_sql(engine, site.result)})"
+        return _to_constant_or_column(site, engine, lambda digits: f"round({x}, {digits})")
 
     return write
 
@@ -91,14 +107,13 @@ def _truncated(engine: str) -> Writer:
                 f"(CASE WHEN {x} < 0 THEN {_step('ceil', engine, x)} ELSE "
                 f"{_step('floor', engine, x)} END)"
             )
-        digits = _digits(site) if len(site.arguments) == 2 else 0
-        if digits >= parameters(site.types[0])[1]:
-            kept = x
-        elif engine == "duckdb":
-            kept = f"trunc({x}, {digits})"
-        else:
-            kept = f"(CASE WHEN {x} < 0 THEN ceil({x}, {digits}) ELSE floor({x}, {digits}) END)"
-        return f"CAST({kept} AS {type_sql(engine, site.result)})"
+
+        def to_digits(digits: int) -> str:
+            if engine == "duckdb":
+                return f"trunc({x}, {digits})"
+            return f"(CASE WHEN {x} < 0 THEN ceil({x}, {digits}) ELSE floor({x}, {digits}) END)"
+
+        return _to_constant_or_column(site, engine, to_digits)
 
     return write
 
@@ -277,3 +292,86 @@ scalar(
     duckdb=_power("duckdb"),
     spark=_power("spark"),
 )
+
+scalar("cbrt", "Cube root.", exact(((DOUBLE,), DOUBLE)), "cbrt({0})")
+
+
+def _divisor(site: Site) -> str:
+    """Euclid's algorithm, whose steps are at most as many as numbers of Fibonacci below 2^64."""
+    type = type_sql("spark", site.result)
+    one, other = (f"abs({argument})" for argument in site.arguments)
+    start = f"named_struct('a', CAST({one} AS {type}), 'b', CAST({other} AS {type}))"
+    step = "CASE WHEN s.b = 0 THEN s ELSE named_struct('a', s.b, 'b', s.a % s.b) END"
+    return f"aggregate(sequence(1, 92), {start}, (s, i) -> {step}, s -> s.a)"
+
+
+def _multiple(site: Site) -> str:
+    one, other = site.arguments
+    divisor = f"CASE WHEN {one} <> 0 THEN {_divisor(site)} ELSE 1 END"
+    return f"CAST(abs({one} / ({divisor}) * {other}) AS {type_sql('spark', site.result)})"
+
+
+def _called_by_duckdb(name: str) -> Writer:
+    return lambda site: (
+        f"CAST({name}({', '.join(site.arguments)}) AS {type_sql('duckdb', site.result)})"
+    )
+
+
+for _name, _about, _spark in (
+    ("gcd", "The greatest common divisor.", _divisor),
+    ("lcm", "The least common multiple.", _multiple),
+):
+    scalar(
+        _name,
+        _about,
+        exact(*(((type, type), type) for type in (INTEGER, BIGINT))),
+        duckdb=_called_by_duckdb(_name),
+        spark=_spark,
+    )
+
+
+def _scale(engine: str) -> Writer:
+    def write(site: Site) -> str:
+        text = write_cast(engine, site.arguments[0], site.types[0], TEXT)
+        return f"CAST(length(split_part({text}, '.', 2)) AS {type_sql(engine, INTEGER)})"
+
+    return write
+
+
+def _a_numeric(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    if len(types) != 1 or not is_implicit(types[0], numeric()):
+        return None
+    return (as_numeric(types[0] or numeric()),), INTEGER
+
+
+scalar(
+    "scale",
+    "How many digits after the point a numeric has.",
+    _a_numeric,
+    duckdb=_scale("duckdb"),
+    spark=_scale("spark"),
+)
+
+
+def _any_types(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    return (tuple(type or TEXT for type in types), INTEGER) if types else None
+
+
+def _counted(condition: str) -> Writer:
+    def write(site: Site) -> str:
+        ones = [f"CASE WHEN {value} {condition} THEN 1 ELSE 0 END" for value in site.arguments]
+        return f"({' + '.join(ones)})"
+
+    return write
+
+
+for _name, _about, _condition in (
+    ("num_nulls", "How many of the arguments are NULL.", "IS NULL"),
+    ("num_nonnulls", "How many of the arguments are not NULL.", "IS NOT NULL"),
+):
+    scalar(
+        _name,
+        _about,
+        _any_types,
+        _counted(_condition),
+    )

@@ -4,9 +4,8 @@ unless ``AT TIME ZONE`` names another zone."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
-from zoneinfo import available_timezones
 
+from reclock.algebra.moments import START_US
 from reclock.algebra.relations import (
     BIGINT,
     DATE,
@@ -14,6 +13,7 @@ from reclock.algebra.relations import (
     INTEGER,
     INTERVAL,
     TEXT,
+    TIME,
     TIMESTAMP,
     TIMESTAMPTZ,
     ScalarType,
@@ -21,12 +21,14 @@ from reclock.algebra.relations import (
     numeric,
 )
 from reclock.errors import InternalError, InvalidOption, UnsupportedSql
-from reclock.plan.functions import intervals
+from reclock.plan.functions import intervals, times
 from reclock.plan.functions.interval_functions import UNITS as INTERVAL_UNITS
 from reclock.plan.functions.interval_functions import truncated_interval
+from reclock.plan.functions.json_calls import checked, json_call
 from reclock.plan.functions.registry import Site, Types, Writer, scalar
 from reclock.plan.functions.sql_names import raised, type_sql
 from reclock.plan.functions.typing import exact
+from reclock.plan.functions.zones import zone_name
 
 UNITS = (
     "microseconds",
@@ -39,6 +41,9 @@ UNITS = (
     "month",
     "quarter",
     "year",
+    "decade",
+    "century",
+    "millennium",
 )
 """The units to which ``date_trunc`` truncates a moment."""
 
@@ -70,6 +75,9 @@ _FIELDS: Mapping[str, tuple[int, str, str]] = {
     "month": (0, "date_part('month', {0})", "month({0})"),
     "quarter": (0, "date_part('quarter', {0})", "quarter({0})"),
     "year": (0, "date_part('year', {0})", "year({0})"),
+    "decade": (0, "(date_part('year', {0}) // 10)", "(year({0}) DIV 10)"),
+    "century": (0, "((date_part('year', {0}) + 99) // 100)", "((year({0}) + 99) DIV 100)"),
+    "millennium": (0, "((date_part('year', {0}) + 999) // 1000)", "((year({0}) + 999) DIV 1000)"),
     "isoyear": (0, "date_part('isoyear', {0})", "extract(YEAROFWEEK FROM {0})"),
 }
 _OF_DAY = ("microseconds", "milliseconds", "second", "minute", "hour")
@@ -85,9 +93,24 @@ def field(engine: str, name: str, moment: str) -> str:
     return (spark if engine == "spark" else duckdb).format(moment)
 
 
-_SYNONYMS = {"microsecond": "microseconds", "millisecond": "milliseconds", "years": "year"} | {
-    f"{unit}s": unit
-    for unit in ("second", "minute", "hour", "day", "week", "month", "quarter", "decade")
+_SYNONYMS = {
+    word: unit
+    for unit, words in {
+        "microseconds": "microsecond us usec usecs usecond useconds",
+        "milliseconds": "millisecond ms msec msecs msecond mseconds",
+        "second": "seconds s sec secs",
+        "minute": "minutes m min mins",
+        "hour": "hours h hr hrs",
+        "day": "days d",
+        "week": "weeks w",
+        "month": "months mon mons",
+        "quarter": "quarters qtr",
+        "year": "years y yr yrs",
+        "decade": "decades dec decs",
+        "century": "centuries c cent",
+        "millennium": "millennia mil mils",
+    }.items()
+    for word in words.split()
 }
 
 
@@ -102,11 +125,27 @@ def _chosen(word: object, among: tuple[str, ...]) -> str:
     return unit
 
 
+_YEARS = {
+    "decade": "{} * 10",
+    "century": "({} - 1) * 100 + 1",
+    "millennium": "({} - 1) * 1000 + 1",
+}
+"""The first years of longer units, by their numbers."""
+
+
 def _truncate(engine: str) -> Writer:
     def write(site: Site) -> str:
         unit = _unit(site.constants.get(0), site.types[1])
         if site.result.name is TypeName.INTERVAL:
             return truncated_interval(engine, unit, site.arguments[1])
+        if unit in _YEARS:
+            year = _YEARS[unit].format(field(engine, unit, site.arguments[1]))
+            function = "make_timestamp" if engine == "duckdb" else "make_timestamp_ntz"
+            start = f"{function}({year}, 1, 1, 0, 0, 0)"
+            if unit == "decade":  # the first one begins before the first year
+                error = raised(engine, "22008", "'timestamp out of range'")
+                start = f"(CASE WHEN {year} < 1 THEN {error} ELSE {start} END)"
+            return f"CAST({start} AS {type_sql(engine, site.result)})"
         return (
             f"CAST(date_trunc('{unit.removesuffix('s')}', {site.arguments[1]}) AS "
             f"{type_sql(engine, site.result)})"
@@ -194,26 +233,18 @@ def _part(engine: str) -> Writer:
     return write
 
 
-@lru_cache(maxsize=1)
-def zones() -> Mapping[str, str]:
-    """The time zones by their names in small letters, as the IANA database spells them."""
-    others = ("posix/", "right/", "localtime", "Factory", "ROC")
-    return {
-        name.lower(): name for name in sorted(available_timezones()) if not name.startswith(others)
-    }
-
-
 def _zone(name: object) -> str:
     """The time zone that a constant names. Raises ``InvalidOption`` if it does not exist,
     ``UnsupportedSql`` if it is not a constant."""
     if not isinstance(name, str):
         raise UnsupportedSql("a time zone that is not a constant is not supported")
-    if name.lower() not in zones():
+    known = zone_name(name)
+    if known is None:
         raise InvalidOption(
             f'time zone "{name}" not recognized',
             hint="one of pg_timezone_names, such as Europe/Berlin",
         )
-    return zones()[name.lower()]
+    return known
 
 
 def _timezone(
@@ -301,12 +332,60 @@ scalar(
     duckdb="((epoch_us({0}) - (epoch_us({0}) % 1000 + 1000) % 1000) // 1000)",  # epoch_ms rounds
     spark="unix_millis(CAST({0} AS TIMESTAMP))",
 )
+
+
+ROUNDED = "rounded moment"
+
+
+def _rounded(engine: str) -> Writer:
+    """Halves are rounded away from the year 2000, as PostgreSQL does."""
+
+    def body(moment: str, digits: str) -> str:
+        us, divided = f"(epoch_us({moment}) - {START_US})", "//"
+        if engine == "spark":
+            us = f"(unix_micros(CAST({moment} AS TIMESTAMP)) - {START_US})"
+            divided = "DIV"
+        step = f"CAST(power(10, 6 - {digits}) AS BIGINT)"
+        whole = f"((abs({us}) + {step} {divided} 2) {divided} {step} * {step})"
+        return f"{START_US} + (CASE WHEN {us} < 0 THEN -{whole} ELSE {whole} END)"
+
+    def write(site: Site) -> str:
+        if site.result == TIME:
+            return times.rounded(engine, *site.arguments)
+        us = intervals.computed(engine, site.arguments, body)
+        if engine == "duckdb":
+            return f"make_timestamp({us})"
+        return f"CAST(timestamp_micros({us}) AS {type_sql(engine, site.result)})"
+
+    return write
+
+
+scalar(
+    ROUNDED,
+    "The moment rounded to so many digits after the seconds.",
+    exact(*(((type, INTEGER), type) for type in (TIMESTAMP, TIMESTAMPTZ, TIME))),
+    duckdb=_rounded("duckdb"),
+    spark=_rounded("spark"),
+)
+
+
+def _to_timestamp(engine: str, of_seconds: str) -> Writer:
+    def write(site: Site) -> str:
+        if len(site.arguments) == 1:
+            return of_seconds.format(*site.arguments)
+        moment = checked(engine, json_call("moment", *site.arguments))
+        return f"CAST({moment} AS {type_sql(engine, TIMESTAMPTZ)})"
+
+    return write
+
+
 scalar(
     "to_timestamp",
-    "The moment so many seconds after 1970.",
-    exact(((DOUBLE,), TIMESTAMPTZ)),
-    duckdb="make_timestamp(CAST(round_even({0} * 1000000, 0) AS BIGINT))",
-    spark="timestamp_micros(CAST(rint({0} * 1000000) AS BIGINT))",
+    "The moment so many seconds after 1970, or the one that a text spells in a format, such as "
+    "`'DD.MM.YYYY HH24:MI'`. `to_date` is its day.",
+    exact(((DOUBLE,), TIMESTAMPTZ), ((TEXT, TEXT), TIMESTAMPTZ)),
+    duckdb=_to_timestamp("duckdb", "make_timestamp(CAST(round_even({0} * 1000000, 0) AS BIGINT))"),
+    spark=_to_timestamp("spark", "timestamp_micros(CAST(rint({0} * 1000000) AS BIGINT))"),
 )
 
 

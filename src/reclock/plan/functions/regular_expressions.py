@@ -57,6 +57,8 @@ class RegularExpression:
     text: str
     groups: tuple[Group, ...]
     may_be_empty: bool
+    has_edges: bool = False
+    """Whether what it matches depends on the text around."""
 
 
 def regular_expression(pattern: str, flags: str = "") -> RegularExpression:
@@ -158,6 +160,7 @@ class _Parser:
     at: int = 0
     is_skipped: list[bool] = field(default_factory=list)
     is_empty: list[bool] = field(default_factory=list)
+    has_edges: bool = False
 
     def parse(self, *, is_case_blind: bool) -> RegularExpression:
         whole = self._alternatives()
@@ -165,7 +168,10 @@ class _Parser:
             raise _invalid("parentheses () not balanced")
         groups = tuple(map(Group, self.is_skipped, self.is_empty))
         return RegularExpression(
-            f"(?s{'i' if is_case_blind else ''}){whole.text}", groups, whole.may_be_empty
+            f"(?s{'i' if is_case_blind else ''}){whole.text}",
+            groups,
+            whole.may_be_empty,
+            self.has_edges,
         )
 
     def _next(self) -> str:
@@ -251,10 +257,9 @@ class _Parser:
                 return self._class()
             case "\\":
                 return self._escape()
-            case "^":
-                return _Piece(r"\A", True)
-            case "$":
-                return _Piece(r"\z", True)
+            case "^" | "$":
+                self.has_edges = True
+                return _Piece(r"\A" if character == "^" else r"\z", True)
             case ".":
                 return _Piece(".", False)
             case "*" | "+" | "?":
@@ -290,6 +295,7 @@ class _Parser:
             return _Piece(_CONTROLS[character], False)
         edges = {"y": r"\b", "Y": r"\B", "A": r"\A", "Z": r"\z"}
         if character in edges:
+            self.has_edges = True
             return _Piece(edges[character], True)
         if character.isalnum():
             raise UnsupportedSql(f"\\{character} in a regular expression is not supported")

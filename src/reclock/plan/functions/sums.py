@@ -17,7 +17,7 @@ from reclock.plan.functions.registry import Site
 from reclock.plan.functions.sql_names import literal, type_sql
 from reclock.plan.functions.typing import parameters
 
-_SAFE_DIGITS = 28
+SAFE_DIGITS = 28
 """The sum of fewer than ten billion values with so many digits has at most 38."""
 _HALF = 10**19
 """Where the digits of a large value are parted."""
@@ -70,12 +70,12 @@ def _total_of_numerics(engine: str, site: Site) -> str:
     precision, scale = parameters(site.types[0])
     type = numeric(MAX_PRECISION, scale)
     wide = type_sql(engine, type)
-    if precision <= _SAFE_DIGITS:
+    if precision <= SAFE_DIGITS:
         return _added(
             engine, site, lambda x: f"CAST({x} AS {wide})" if engine == "spark" else x, type
         )
     least, most = (
-        literal(engine, Decimal(sign).scaleb(_SAFE_DIGITS - scale), type) for sign in (-1, 1)
+        literal(engine, Decimal(sign).scaleb(SAFE_DIGITS - scale), type) for sign in (-1, 1)
     )
 
     def large(digits: Callable[[str], str]) -> str:

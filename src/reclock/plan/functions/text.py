@@ -29,6 +29,8 @@ def _texts(at_least: int, *, needs_text: bool) -> Resolver:
     ) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
         if len(types) < at_least:
             return None
+        if needs_text and BYTEA in types and set(types) <= {BYTEA, None}:
+            return (BYTEA,) * len(types), BYTEA
         if needs_text and not any(type is None or type.name is TypeName.TEXT for type in types):
             return None
         return (TEXT,) * len(types), TEXT
@@ -151,7 +153,9 @@ def like_pattern(pattern: str, escape: str = "\\") -> str:
 def _like(engine: str, *, is_case_blind: bool) -> Writer:
     def write(site: Site) -> str:
         text, pattern = site.arguments[:2]
-        escape = site.constants.get(2) if len(site.arguments) == 3 else "\\"
+        escape = site.constants.get(2, 0) if len(site.arguments) == 3 else "\\"
+        if escape is None:
+            return "CAST(NULL AS BOOLEAN)"
         if not isinstance(escape, str) or len(escape) > 1:
             raise UnsupportedSql(
                 "an ESCAPE that is not a constant of at most one character is not supported"
@@ -173,6 +177,11 @@ def _like(engine: str, *, is_case_blind: bool) -> Writer:
     return write
 
 
+def _length(engine: str, site: Site) -> str:
+    of_bytes = engine == "duckdb" and site.types[0] == BYTEA
+    return f"CAST({'octet_length' if of_bytes else 'length'}({site.arguments[0]}) AS INTEGER)"
+
+
 def _in_case(case: str, engine: str) -> Writer:
     return lambda site: in_case(case, engine, site.arguments[0])
 
@@ -188,9 +197,10 @@ for _name in ("lower", "upper"):
 for _name in ("length", "char_length", "character_length"):
     scalar(
         _name,
-        "The number of characters.",
-        exact(((TEXT,), INTEGER)),
-        "CAST(length({0}) AS INTEGER)",
+        "The number of characters; of bytes, their number.",
+        exact(((TEXT,), INTEGER), *((((BYTEA,), INTEGER),) if _name == "length" else ())),
+        duckdb=lambda site: _length("duckdb", site),
+        spark=lambda site: _length("spark", site),
     )
 scalar(
     "octet_length",
@@ -305,12 +315,17 @@ scalar(
     duckdb=_cut_name("duckdb"),
     spark=_cut_name("spark"),
 )
-scalar("md5", "The MD5 hash, in hexadecimal.", exact(((TEXT,), TEXT)), "md5({0})")
+scalar(
+    "md5",
+    "The MD5 hash, in hexadecimal.",
+    exact(((TEXT,), TEXT), ((BYTEA,), TEXT)),
+    "md5({0})",
+)
 # ``concat`` is the operator ``||``: NULL if any side is. ``concat_ws`` passes over NULLs after the
 # separator.
 scalar(
     "concat",
-    "Both texts joined; NULL if either is NULL.",
+    "Both texts, or bytes, joined; NULL if either is NULL.",
     _texts(2, needs_text=True),
     duckdb=lambda site: f"({' || '.join(site.arguments)})",
     spark="concat({all})",

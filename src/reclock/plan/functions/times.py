@@ -33,6 +33,18 @@ def _of_day(engine: str, elapsed: str) -> str:
     )
 
 
+def rounded(engine: str, time: str, digits: str) -> str:
+    """The time with so many digits after the seconds, up to 24:00."""
+    division = "//" if engine == "duckdb" else "DIV"
+
+    def body(time: str, digits: str) -> str:
+        step = f"CAST(power(10, 6 - {digits}) AS BIGINT)"
+        us = f"({microseconds(time)} + {step} {division} 2) {division} {step} * {step}"
+        return computed(engine, [f"({us})"], lambda us: clock(engine, us))
+
+    return computed(engine, [time, digits], body)
+
+
 def to_interval(engine: str, time: str) -> str:
     return computed(engine, [time], lambda x: interval_struct(engine, "0", "0", microseconds(x)))
 

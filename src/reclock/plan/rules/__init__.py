@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from reclock.plan.relational import Plan
 from reclock.plan.rules.compute_after_joins import compute_after_joins
 from reclock.plan.rules.connect_joins import connect_joins
+from reclock.plan.rules.drop_empty_branches import drop_empty_branches
 from reclock.plan.rules.join_equalities import join_equalities
 from reclock.plan.rules.merge_projections import merge_projections
 from reclock.plan.rules.push_filters import push_filters
@@ -22,6 +23,7 @@ Rule = Callable[[Plan], Plan]
 
 RULES: tuple[Rule, ...] = (
     push_filters,
+    drop_empty_branches,
     reduce_outer_joins,
     join_equalities,
     connect_joins,

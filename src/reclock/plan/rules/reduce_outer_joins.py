@@ -8,7 +8,6 @@ from dataclasses import replace
 from reclock.plan.relational import Filter, Join, JoinKind, Plan, Project, inputs, with_inputs
 from reclock.plan.rules.push_filters import push_filters
 from reclock.plan.scalars import Call, Cast, ColumnRef, Literal, Scalar
-from reclock.plan.totality import could_error
 
 _NULL_OF_NULL = frozenset(
     ["+", "-", "*", "/", "%", "&", "=", "<>", "<", "<=", ">", ">=", "like", "ilike", "negate"]
@@ -36,8 +35,8 @@ def _reduced(plan: Plan, predicates: Sequence[Scalar], origin: Callable[[int], i
         indexes = plan.indexes
         below = _reduced(plan.input, predicates, lambda column: indexes[origin(column)])
         return replace(plan, input=below)
-    if not isinstance(plan, Join) or any(map(could_error, plan.residual)):
-        return plan  # an inner join with such a condition has no delta rule
+    if not isinstance(plan, Join):
+        return plan
     shows_left = plan.kind in (JoinKind.LEFT, JoinKind.FULL)
     shows_right = plan.kind in (JoinKind.RIGHT, JoinKind.FULL)
     if not shows_left and not shows_right:

@@ -49,7 +49,7 @@ def find_object(
             raise UnknownObject(kind.lower(), ".".join(name))
         catalog.resolve(name, session)
         raise UnknownRelation(".".join(name))
-    is_materialized = entry.type is ItemType.VIEW and any(catalog.indexes(entry.id))
+    is_materialized = entry.type is ItemType.VIEW and bool(catalog.indexes_on(entry.id))
     if entry.type is not _TYPES[kind] or (kind == "MATERIALIZED VIEW" and not is_materialized):
         raise WrongObjectType(str(entry.name), kind.lower(), entry.type.value.replace("_", " "))
     return entry

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
@@ -50,6 +50,8 @@ class PlannerCatalog:
     """Cached rows of system relations that follow the catalog."""
     _entries: dict[GlobalId, Entry] = field(default_factory=dict)
     _names: dict[Scope, dict[str, Entry]] = field(default_factory=dict)
+    _indexes: dict[GlobalId, list[IndexEntry]] = field(default_factory=dict)
+    """By the relation that they are on."""
 
     def add(self, entry: Entry) -> None:
         """Add an entry, while the catalog is built. Raises ``DuplicateObject``."""
@@ -58,6 +60,36 @@ class PlannerCatalog:
             raise DuplicateObject(entry.type, str(entry.name))
         names[entry.name.item] = entry
         self._entries[entry.id] = entry
+        if isinstance(entry, IndexEntry):
+            self._indexes.setdefault(entry.on, []).append(entry)
+
+    def at(
+        self, snapshot: CatalogSnapshot, settings: PlannerSettings, dropped: Set[GlobalId]
+    ) -> PlannerCatalog:
+        """A catalog of a later moment with the entries of this one, without ``dropped``. Entries
+        can be added to it."""
+        catalog = replace(
+            self,
+            snapshot=snapshot,
+            settings=settings,
+            planned={},
+            rows={},
+            _entries=dict(self._entries),
+            _names={scope: dict(names) for scope, names in self._names.items()},
+            _indexes={on: list(indexes) for on, indexes in self._indexes.items()},
+        )
+        for id in dropped:
+            entry = catalog._entries.pop(id)
+            del catalog._names[entry.name.scope][entry.name.item]
+            if isinstance(entry, IndexEntry):
+                catalog._indexes[entry.on].remove(entry)
+        return catalog
+
+    @property
+    def newest_id(self) -> GlobalId | None:
+        """The id of the item that was added last; None if there is no item."""
+        newest = next(reversed(self._entries.values()), None)
+        return None if newest is None or newest.is_system else newest.id
 
     # --- by id ---
 
@@ -79,13 +111,12 @@ class PlannerCatalog:
     def relations(self) -> Iterator[RelationEntry]:
         return (entry for entry in self._entries.values() if isinstance(entry, RelationEntry))
 
-    def indexes(self, on: GlobalId | None = None) -> Iterator[IndexEntry]:
-        """All indexes, or those on one relation."""
-        return (
-            entry
-            for entry in self._entries.values()
-            if isinstance(entry, IndexEntry) and on in (None, entry.on)
-        )
+    def indexes(self) -> Iterator[IndexEntry]:
+        """All indexes, in the order of ids."""
+        return (entry for entry in self._entries.values() if isinstance(entry, IndexEntry))
+
+    def indexes_on(self, relation: GlobalId) -> Sequence[IndexEntry]:
+        return self._indexes.get(relation, ())
 
     def in_cluster(self, cluster_id: int) -> list[IndexEntry | SinkEntry]:
         """The indexes and the sinks of a cluster, each in the order of ids."""
@@ -139,6 +170,10 @@ class PlannerCatalog:
     def within(self, scope: Scope) -> Mapping[str, Entry]:
         """The items of one schema by name."""
         return self._names.get(scope, {})
+
+    def namesakes(self, name: str) -> frozenset[GlobalId]:
+        """The ids of all items with this name, in whatever schema."""
+        return frozenset(items[name].id for items in self._names.values() if name in items)
 
     # --- by name ---
 

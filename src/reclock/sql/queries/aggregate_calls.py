@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -168,11 +169,16 @@ def _document(function: str, arguments: list[exp.Expr]) -> exp.Expr:
 
 
 def aggregate(
-    name: str, arguments: list[exp.Expr], filter: exp.Expr | None, within: ExprContext
+    name: str,
+    arguments: Sequence[exp.Expr],
+    filter: exp.Expr | None,
+    within: ExprContext,
+    *,
+    order: Sequence[exp.Ordered] = (),
 ) -> Aggregate[TypedExpr]:
     """The aggregate function ``name`` of ``arguments``, which are read as ``within``, over the rows
-    that ``filter`` keeps."""
-    orderings: list[exp.Ordered] = []
+    that ``filter`` keeps, in ``order`` unless the last argument has one."""
+    orderings = order
     if arguments and isinstance(arguments[-1], exp.Order):
         orderings, arguments = arguments[-1].expressions, [*arguments[:-1], arguments[-1].this]
     is_distinct = len(arguments) == 1 and isinstance(arguments[0], exp.Distinct)

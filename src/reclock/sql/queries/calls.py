@@ -11,14 +11,18 @@ from sqlglot import exp
 
 from reclock.algebra.relations import (
     BOOLEAN,
+    BYTEA,
     INTEGER,
     OID,
     REGCLASS,
+    REGNAMESPACE,
+    REGPROC,
     REGROLE,
     REGTYPE,
     TEXT,
     TIMESTAMPTZ,
     ScalarType,
+    array,
 )
 from reclock.errors import (
     AggregateNotAllowed,
@@ -40,6 +44,7 @@ from reclock.sql.queries.aggregate_calls import (
     aggregate_call,
     document_aggregate,
 )
+from reclock.sql.queries.call_forms import name_parts, positional, with_rows
 from reclock.sql.queries.catalog_functions import (
     CATALOG_FUNCTIONS,
     OF_CURRENT_USER,
@@ -53,6 +58,7 @@ from reclock.sql.queries.coercion import (
     default_to_text,
     expect,
     limited,
+    moment_limit,
     scalar_type,
     text_limit,
 )
@@ -67,12 +73,22 @@ from reclock.sql.queries.expressions import (
 )
 from reclock.sql.queries.format_function import formatted
 from reclock.sql.queries.outer_aggregates import check_level
-from reclock.sql.queries.overloads import call, negated, operator
-from reclock.sql.queries.planned import Elements, GroupingCall, Planned, TypedExpr, Untyped
+from reclock.sql.queries.overloads import call, is_null, negated, operator
+from reclock.sql.queries.planned import (
+    AggregateCall,
+    Elements,
+    GroupingCall,
+    Planned,
+    TypedExpr,
+    Untyped,
+    has,
+)
 from reclock.sql.queries.row_functions import ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope, ScopeColumn
 from reclock.sql.queries.session_functions import SEQUENCE_FUNCTIONS, is_about_session, signature
+from reclock.sql.queries.sql_functions import overload
 from reclock.sql.syntax.dialect import to_sql
+from reclock.sql.syntax.expressions import CALLED_TYPES
 
 
 @scalar.register
@@ -85,6 +101,8 @@ def _cast(node: exp.Cast, context: ExprContext) -> TypedExpr:
             return limited(text, limit)
         cut = call("left", [text, Literal(limit.characters, INTEGER)])
         return call("rtrim", [cut]) if limit.ignores_blanks else cut
+    if (precision := moment_limit(node.args["to"])) is not None:
+        return limited(_cast_to(scalar(node.this, context), precision.type, context), precision)
     target = scalar_type(node.args["to"])
     if isinstance(node.this, exp.Array) and target.element is not None:
         if not node.this.expressions:
@@ -97,6 +115,10 @@ def _cast(node: exp.Cast, context: ExprContext) -> TypedExpr:
 
 
 def _cast_to(value: Planned, target: ScalarType, context: ExprContext) -> TypedExpr:
+    if isinstance(value, Untyped) and target.is_moment and value.text is not None:
+        body = _WORDS_OF_TIME.get(value.text.strip().lower())
+        if body is not None:
+            return cast(typed(expression(body), context), target)
     if target.is_object_id and target != OID and (value.type is None or value.type == TEXT):
         is_constant = value.type is None or isinstance(value, Literal | Parameter)
         return (
@@ -109,10 +131,20 @@ def _cast_to(value: Planned, target: ScalarType, context: ExprContext) -> TypedE
     return cast(value, target)
 
 
+_WORDS_OF_TIME = {
+    "now": "now()",
+    "today": "current_date",
+    "tomorrow": "current_date + 1",
+    "yesterday": "current_date - 1",
+}
+"""Constants of dates and timestamps that mean something else each day."""
+
+
 @scalar.register
 def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
-    name, arguments = function_name(node), node.expressions
-    if name == "array" and len(arguments) == 1 and isinstance(arguments[0], exp.Query):
+    name = function_name(node)
+    arguments = with_rows(name, positional(name, node.expressions), context.scope)
+    if name == "array" and len(arguments) == 1 and isinstance(arguments[0], exp.Query | exp.Values):
         return context.subqueries.array(arguments[0], context.scope)
     if name in ORDERED_SETS:
         raise WithinGroupRequired(name)
@@ -128,8 +160,23 @@ def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
                 f"{to_sql(argument)[:80]} is not allowed: {name} is not an aggregate function"
             )
     values = [scalar(argument, context) for argument in arguments]
+    if name in CALLED_TYPES and len(values) == 1:
+        target = exp.DataType.build(name, dialect="postgres")
+        return _cast_to(values[0], scalar_type(target), context)
+    if name == "array_position" and len(values) == 3:
+        return call("array_position from", values)
+    if name == "string_to_array" and len(values) == 3:
+        return call("string_to_array with null", [call(name, values[:2]), values[2]])
+    if name == "array_to_string" and len(values) == 3:
+        return call(name, [call("elements or", [values[0], values[2]]), values[1]])
     if name == "substring" and len(values) == 2 and values[1].type in (None, TEXT):
         return call("subscript", [call("regexp_match", values), Literal(1, INTEGER)])
+    if name in ("quote_literal", "quote_nullable") and len(values) == 1:
+        values = [cast(values[0], TEXT)]
+    if name in ("substring", "substr") and values and values[0].type == BYTEA:
+        return call("bytes substring", values)
+    if name == "array_fill" and len(values) == 2:
+        return call(name, [default_to_text(values[0]), values[1]])
     if name == "coalesce":
         reject_rows(values, "COALESCE")
     if name == "mz_cluster_id":
@@ -147,10 +194,18 @@ def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
             hint="it may be a column of the select list of a statement of its own, and nextval "
             "also a value or a default of INSERT",
         )
+    if name in ("current_timestamp", "localtimestamp") and len(values) == 1:
+        precision = moment_limit(_precise_type(name, node.expressions[0]))
+        if precision is not None:
+            return limited(_about_session(name, [], context), precision)
     if is_about_session(name):
         return _about_session(name, values, context)
     if name in CATALOG_FUNCTIONS:
         return catalog_call(name, values, context)
+    if (defined := overload(name, tuple(value.type for value in values))) is not None:
+        types = defined.types
+        given = [coerce(value, type) for value, type in zip(values, types, strict=True)]
+        return _over(types, expression(defined.body), given, context)
     if name == "format" and values:
         return _formatted(values, context)
     if name in ROW_FUNCTIONS:
@@ -160,25 +215,45 @@ def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
         return pairs.pairs(call, values)
     if name == "date_trunc" and len(values) == 3:
         return _truncated_in_zone(*values)
-    if name == "to_regtype" or name == "to_regclass":
+    if name in _OBJECT_IDS:
         with suppress(UnknownObject, UnknownRelation):
-            return context.subqueries.object_id(
-                _only_text(values), REGTYPE if name == "to_regtype" else REGCLASS
-            )
+            return context.subqueries.object_id(_only_text(values), _OBJECT_IDS[name])
         return Literal(None, OID)
+    if name == "parse_ident" and len(values) == 1:
+        return _parts_of_name(values[0])
     if name == "pg_typeof" and len(values) == 1:
         if values[0].type is None:
             raise UnsupportedSql(
                 "pg_typeof of a constant without a type is not supported", hint="cast it to a type"
             )
-        return context.subqueries.object_id(
+        type = context.subqueries.object_id(
             Literal(str(values[0].type.unconstrained), TEXT), REGTYPE
         )
+        if not has(values[0], AggregateCall):
+            return type
+        return Case(((is_null(values[0]), type),), type, REGTYPE)  # it is still an aggregate
     if name in _OPERATOR_NAMES or not name.isidentifier():
         raise UnknownFunction(
             name, ["unknown" if value.type is None else str(value.type) for value in values]
         )
     return call(name, values)
+
+
+_OBJECT_IDS = {
+    f"to_{type.name.value}": type for type in (REGCLASS, REGNAMESPACE, REGPROC, REGROLE, REGTYPE)
+}
+
+
+def _parts_of_name(value: Planned) -> TypedExpr:
+    text = default_to_text(value)
+    if not isinstance(text, Literal):
+        raise UnsupportedSql("parse_ident of what is no constant is not supported")
+    return Literal(None if text.value is None else name_parts(str(text.value)), array(TEXT))
+
+
+def _precise_type(name: str, digits: exp.Expr) -> exp.DataType:
+    kind = exp.DType.TIMESTAMP if name.startswith("local") else exp.DType.TIMESTAMPTZ
+    return exp.DataType(this=kind, expressions=[digits])
 
 
 def _truncated_in_zone(unit: Planned, moment: Planned, zone: Planned) -> TypedExpr:
@@ -215,7 +290,7 @@ _OPERATOR_NAMES = frozenset(
             "like",
             "ilike",
         ),
-        *("array", "elements", "series", "subscript", "within_length", "name"),
+        *("array", "elements", "series", "slice", "subscript", "within_length", "name"),
     }
 )
 """Names of operators in the registry, which SQL cannot call as functions."""
@@ -253,7 +328,7 @@ def _about_session(name: str, values: Sequence[Planned], context: ExprContext) -
 def catalog_call(name: str, values: Sequence[Planned], context: ExprContext) -> TypedExpr:
     """A call of a function that is defined in SQL over system relations: its definition with these
     arguments."""
-    if name in OF_CURRENT_USER and len(values) == 2:
+    if len(values) == OF_CURRENT_USER.get(name):
         values = [
             context.subqueries.object_id(_about_session("current_user", [], context), REGROLE),
             *values,

@@ -12,7 +12,6 @@ from sqlglot import exp
 from reclock.algebra.relations import (
     BIGINT,
     BOOLEAN,
-    DOUBLE,
     INTEGER,
     OID,
     REGCLASS,
@@ -27,13 +26,29 @@ from reclock.errors import InternalError, UnknownFunction
 from reclock.plan.scalars import ColumnRef
 from reclock.sql.queries.attach import to_outer
 from reclock.sql.queries.planned import OuterRef, Planned, SubqueryValue, TypedExpr, rewrite
+from reclock.sql.queries.reserved_words import RESERVED_WORD
 from reclock.sql.syntax.nodes import QueryStatement
 from reclock.sql.syntax.parse import parse_one
 
-_SIZE = """CASE WHEN argument1 < 10240 THEN argument1::text || ' bytes'
-WHEN argument1 < 10485760 THEN ((argument1 + 512) / 1024)::text || ' kB'
-WHEN argument1 < 10737418240 THEN ((argument1 + 524288) / 1048576)::text || ' MB'
-ELSE ((argument1 + 536870912) / 1073741824)::text || ' GB' END"""
+
+def _in_unit(exponent: int, unit: str) -> str:
+    """A size in units of ``1024 ** exponent`` bytes, rounded away from zero."""
+    factor = 1024**exponent
+    rounded = f"(argument1 / {factor} + argument1 % {factor} * 2 / {factor})"
+    return f"{rounded}::bigint::text || ' {unit}'"
+
+
+def _size() -> str:
+    """A size in the smallest unit in which it is less than 10239.5."""
+    units = ("kB", "MB", "GB", "TB", "PB")
+    branches = [
+        f"WHEN abs(argument1::numeric) < {20479 * 1024**exponent // 2} THEN {_in_unit(exponent, unit)}"
+        for exponent, unit in enumerate(units[:-1], 1)
+    ]
+    small = "CASE WHEN abs(argument1::numeric) < 10240 THEN argument1::text || ' bytes'"
+    return " ".join([small, *branches, "ELSE", _in_unit(len(units), units[-1]), "END"])
+
+
 _BYTES = "coalesce((SELECT size_bytes FROM mz_internal.mz_relation_sizes WHERE oid = argument1), 0)"
 
 
@@ -50,7 +65,7 @@ def _number(relation: str, which: str) -> str:
     return f"(SELECT max(oid::bigint)::oid FROM {relation} WHERE {which})"
 
 
-def _holds(kind: str, which: str) -> str:
+def _holds(kind: str, which: str, privilege: str = "argument3") -> str:
     """Whether the role has the privilege. CONNECT and TEMPORARY are not privileges here: every role
     has them."""
     held = (
@@ -58,20 +73,21 @@ def _holds(kind: str, which: str) -> str:
         f"role_oid = argument1::oid AND {which}"
     )
     return (
-        f"upper(argument3) IN ('CONNECT', 'TEMP', 'TEMPORARY') OR ({held} AND privilege = "
-        "upper(argument3))"
+        f"upper({privilege}) IN ('CONNECT', 'TEMP', 'TEMPORARY') OR ({held} AND privilege = "
+        f"upper({privilege}))"
     )
 
 
-OF_CURRENT_USER = frozenset(
-    {
-        "has_table_privilege",
-        "has_any_column_privilege",
-        "has_schema_privilege",
-        "has_database_privilege",
-    }
-)
-"""Functions whose first argument is the current user by default."""
+OF_CURRENT_USER = {
+    "has_table_privilege": 2,
+    "has_any_column_privilege": 2,
+    "has_column_privilege": 3,
+    "has_sequence_privilege": 2,
+    "has_schema_privilege": 2,
+    "has_database_privilege": 2,
+    "pg_has_role": 2,
+}
+"""Functions whose first argument is the current user by default, and how many others they take."""
 
 CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
     # name: types of arguments, how many must be there, the expression
@@ -106,18 +122,11 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
         2,
         """(SELECT CASE WHEN argument1 = 1700 AND argument2 > 4
         THEN 'numeric(' || ((argument2 - 4) / 65536)::text || ',' || ((argument2 - 4) % 65536)::text || ')'
+        WHEN argument1 IN (1114, 1184) AND argument2 >= 0
+        THEN replace(sql_name, 'timestamp', 'timestamp(' || argument2::text || ')')
+        WHEN argument1 = 1083 AND argument2 >= 0 THEN 'time(' || argument2::text || ') without time zone'
         WHEN argument1 IN (1042, 1043) AND argument2 > 4 THEN sql_name || '(' || (argument2 - 4)::text || ')' ELSE sql_name END
         FROM mz_internal.mz_types WHERE oid = argument1)""",
-    ),
-    "make_timestamp": (
-        (*[INTEGER] * 5, DOUBLE),
-        6,
-        "make_date(argument1, argument2, argument3) + make_time(argument4, argument5, argument6)",
-    ),
-    "make_timestamptz": (
-        (*[INTEGER] * 5, DOUBLE),
-        6,
-        "make_timestamp(argument1, argument2, argument3, argument4, argument5, argument6)::timestamptz",
     ),
     "pg_table_is_visible": (
         (OID,),
@@ -160,8 +169,10 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
     ),
     "pg_encoding_to_char": ((INTEGER,), 1, "CASE argument1 WHEN 6 THEN 'UTF8' ELSE '' END"),
     "pg_char_to_encoding": ((TEXT,), 1, "CASE upper(argument1) WHEN 'UTF8' THEN 6 ELSE -1 END"),
+    "pg_client_encoding": ((), 0, "'UTF8'"),
+    "pg_encoding_max_length": ((INTEGER,), 1, "CASE argument1 WHEN 6 THEN 4 END"),
     "getdatabaseencoding": ((), 0, "'UTF8'"),
-    "pg_size_pretty": ((BIGINT,), 1, _SIZE),
+    "pg_size_pretty": ((BIGINT,), 1, _size()),
     **dict.fromkeys(
         ("pg_table_size", "pg_relation_size", "pg_total_relation_size"), ((OID,), 1, _BYTES)
     ),
@@ -176,7 +187,8 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
         (TEXT,),
         1,
         (
-            "CASE WHEN argument1 ~ '^[a-z_][a-z0-9_]*$' THEN argument1 ELSE '\"' || "
+            "CASE WHEN argument1 ~ '^[a-z_][a-z0-9_]*$' "
+            f"AND argument1 !~ '^({RESERVED_WORD})$' THEN argument1 ELSE '\"' || "
             "replace(argument1, '\"', '\"\"') || '\"' END"
         ),
     ),
@@ -215,7 +227,6 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
     "pg_get_ruledef": ((OID, BOOLEAN), 1, "NULL"),
     "pg_get_triggerdef": ((OID, BOOLEAN), 1, "NULL"),
     "pg_get_functiondef": ((OID,), 1, "NULL"),
-    "pg_advisory_unlock_all": ((), 0, "''"),
     "pg_is_in_recovery": ((), 0, "FALSE"),
     "pg_my_temp_schema": ((), 0, "0::oid"),
     "pg_is_wal_replay_paused": ((), 0, "FALSE"),
@@ -253,6 +264,21 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
         (REGROLE, REGCLASS, TEXT),
         3,
         _holds("relation", "oid = argument2::oid"),
+    ),
+    "has_column_privilege": (
+        (REGROLE, REGCLASS, TEXT, TEXT),
+        4,
+        _holds("relation", "oid = argument2::oid", "argument4"),
+    ),
+    "has_sequence_privilege": (
+        (REGROLE, REGCLASS, TEXT),
+        3,
+        _holds("relation", "oid = argument2::oid"),
+    ),
+    "pg_has_role": ((REGROLE, REGROLE, TEXT), 3, _holds("role", "oid = argument2::oid")),
+    **dict.fromkeys(
+        ("has_function_privilege", "has_type_privilege", "has_language_privilege"),
+        ((TEXT, TEXT, TEXT), 2, "argument2 IS NOT NULL"),
     ),
     "has_schema_privilege": (
         (REGROLE, REGNAMESPACE, TEXT),

@@ -10,6 +10,7 @@ from typing import overload
 from sqlglot import exp
 from sqlglot.errors import ParseError
 
+from reclock.algebra.moments import round_moment
 from reclock.algebra.relations import (
     BIGINT,
     BOOLEAN,
@@ -36,6 +37,7 @@ from reclock.algebra.relations import (
     TIMESTAMPTZ,
     UUID,
     Column,
+    MomentLimit,
     ScalarType,
     TextLimit,
     TypeName,
@@ -43,12 +45,14 @@ from reclock.algebra.relations import (
     cut_name,
     numeric,
 )
+from reclock.algebra.textual.times import round_time
 from reclock.errors import InvalidOption, TextTooLong, TypeMismatch, UnknownObject, UnsupportedSql
 from reclock.plan.functions import common_type as common_of
 from reclock.plan.functions import is_implicit, resolve_cast
 from reclock.plan.functions import operand_type as operand_of
 from reclock.plan.functions.digits import FLOAT_SCALE
 from reclock.plan.functions.intervals import SPAN, SPAN_TYPE
+from reclock.plan.functions.moments import ROUNDED
 from reclock.plan.functions.typing import as_numeric
 from reclock.plan.scalars import Call, Cast, Literal, Scalar
 from reclock.sql.names import fold
@@ -88,6 +92,7 @@ _CATALOG_TYPES = {
     "regtype": REGTYPE,
     "char": TEXT,
     "name": TEXT,
+    "jsonpath": TEXT,
     "int2vector": INT2VECTOR,
     "oidvector": OIDVECTOR,
 }
@@ -116,6 +121,8 @@ def scalar_type(node: exp.Expr) -> ScalarType:
         return _float(sizes[0])
     if node.this not in _TYPES:
         raise UnsupportedSql(f"type {to_sql(node).lower()} is not supported")
+    if moment_limit(node) is not None:
+        return _TYPES[node.this]
     if sizes or node.args.get("values"):
         name = _TYPES[node.this]
         raise UnsupportedSql(
@@ -150,13 +157,30 @@ def text_limit(node: exp.Expr) -> TextLimit | None:
     return TextLimit(int(sizes[0]), ignores_blanks=is_char)
 
 
+def moment_limit(node: exp.Expr) -> MomentLimit | None:
+    """The limit that ``timestamp(p)``, ``timestamptz(p)`` or ``time(p)`` sets; None of any other
+    type."""
+    if not isinstance(node, exp.DataType) or len(node.expressions) != 1:
+        return None
+    if node.this not in (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIME):
+        return None
+    return MomentLimit(min(int(node.expressions[0].name[:3]), 6), _TYPES[node.this])
+
+
+def column_limit(node: exp.Expr) -> TextLimit | MomentLimit | None:
+    """The limit that a type with a length or a precision sets."""
+    return text_limit(node) or moment_limit(node)
+
+
 _MOST_CHARACTERS = 10_485_760
 """PostgreSQL's limit."""
 
 
-def limited(value: E, limit: TextLimit) -> E:
+def limited(value: E, limit: TextLimit | MomentLimit) -> E:
     """A text with the column's limit. A longer text is an error, now or when it is computed, unless
-    only blanks exceed the limit. A ``name`` is cut."""
+    only blanks exceed the limit. A ``name`` is cut, and a moment is rounded."""
+    if isinstance(limit, MomentLimit):
+        return _rounded(value, limit)
     if isinstance(value, Literal):
         return (
             value if value.value is None else Literal(within_limit(value.value, limit), value.type)
@@ -169,6 +193,17 @@ def limited(value: E, limit: TextLimit) -> E:
         Literal(limit.ignores_blanks, BOOLEAN),
     )
     return Call("within_length", arguments, TEXT)
+
+
+def _rounded(value: E, limit: MomentLimit) -> E:
+    if limit.digits == 6:
+        return value
+    if isinstance(value, Literal):
+        if value.value is None:
+            return value
+        round_value = round_time if value.type == TIME else round_moment
+        return Literal(round_value(value.value, limit.digits), value.type)
+    return Call(ROUNDED, (value, Literal(limit.digits, INTEGER)), value.type)
 
 
 def within_limit(text: str, limit: TextLimit) -> str:

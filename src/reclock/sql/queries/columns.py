@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from reclock.algebra.relations import RESERVED_COLUMNS, TEXT, TIME_COLUMN, Column
+from reclock.algebra.relations import RESERVED_COLUMNS, TEXT, TIME_COLUMN, Column, TextLimit
 from reclock.errors import DuplicateColumn, ReservedName, SqlSyntaxError, UnsupportedSql
-from reclock.sql.queries.coercion import scalar_type, text_limit
+from reclock.sql.queries.coercion import column_limit, scalar_type
 
 
 def check_columns(names: Sequence[str], *, has_time: bool = False) -> None:
@@ -31,8 +31,9 @@ def check_columns(names: Sequence[str], *, has_time: bool = False) -> None:
 
 def declared_column(name: str, kind: exp.Expr, is_nullable: bool) -> Column:
     """A column of a definition. ``varchar(n)`` and ``char(n)`` are text with a length."""
-    limit = text_limit(kind)
-    return Column(name, TEXT if limit is not None else scalar_type(kind), is_nullable, limit)
+    limit = column_limit(kind)
+    type = TEXT if isinstance(limit, TextLimit) else scalar_type(kind)
+    return Column(name, type, is_nullable, limit)
 
 
 def check_flat(columns: Sequence[Column], what: str) -> None:

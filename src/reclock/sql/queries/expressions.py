@@ -14,6 +14,7 @@ from reclock.errors import SqlSyntaxError, UnknownParameter, UnsupportedSql
 from reclock.plan.scalars import Call, Case, Literal, Parameter
 from reclock.sql.names import fold
 from reclock.sql.parameters import Parameters
+from reclock.sql.queries.call_forms import SAME_FUNCTIONS
 from reclock.sql.queries.coercion import coerce, default_to_text, expect, unified
 from reclock.sql.queries.literals import interval, number
 from reclock.sql.queries.overloads import call, operator
@@ -208,8 +209,9 @@ def _paren(node: exp.Paren, context: ExprContext) -> Planned:
 
 
 def function_name(node: exp.Anonymous) -> str:
-    """The name as written, folded."""
-    return fold(node.this) if isinstance(node.this, exp.Expr) else node.name.lower()
+    """The name, folded; of a function with several names, the first."""
+    name = fold(node.this) if isinstance(node.this, exp.Expr) else node.name.lower()
+    return SAME_FUNCTIONS.get(name, name)
 
 
 @scalar.register

@@ -15,10 +15,18 @@ from reclock.errors import (
     UnknownColumn,
     UnsupportedSql,
 )
-from reclock.plan.build import filter_rows, join, map_columns, project
+from reclock.plan.build import (
+    compute,
+    distinct,
+    filter_rows,
+    join,
+    map_columns,
+    project,
+    union,
+)
 from reclock.plan.relational import JoinKind, Plan
 from reclock.plan.scalar_trees import move_columns
-from reclock.plan.scalars import ColumnRef
+from reclock.plan.scalars import Call, ColumnRef, Literal, Scalar
 from reclock.sql.names import fold, nearest
 from reclock.sql.queries.attach import attach, rewrite_own
 from reclock.sql.queries.coercion import coerce, common_type, equal
@@ -42,7 +50,7 @@ JOIN_KINDS = {
 def join_relations(
     left: ScopedPlan, right: ScopedPlan, node: exp.Join, context: Context
 ) -> ScopedPlan:
-    reject_unsupported(node, "this", "kind", "side", "method", "on", "using")
+    reject_unsupported(node, "this", "kind", "side", "method", "on", "using", "using_alias")
     side, kind, method = (
         (node.args.get(name) or "").upper() for name in ("side", "kind", "method")
     )
@@ -67,7 +75,9 @@ def join_relations(
             if column.name in theirs and not column.is_merged_away
         ]
     if using:
-        return _using(left, right, JOIN_KINDS[side], using)
+        joined = _using(left, right, JOIN_KINDS[side], using)
+        alias = node.args.get("using_alias")
+        return joined if alias is None else _with_alias(joined, len(using), fold(alias))
     on = node.args.get("on")
     if on is None and kind != "CROSS" and method != "NATURAL":
         raise SqlSyntaxError("a join needs ON or USING", hint="write CROSS JOIN for all pairs")
@@ -97,7 +107,7 @@ def filtered(relation: ScopedPlan, conditions: Sequence[TypedExpr]) -> ScopedPla
 
 def joined_on(left: Plan, right: Plan, kind: JoinKind, conditions: Sequence[TypedExpr]) -> Plan:
     """The join on ``conditions``. A subquery in one of them is computed for the rows of the side
-    that it names."""
+    that it names, or for the pairs of rows that meet the other conditions."""
     plain = scalars_of(term for term in conditions if not has(term, SubqueryValue))
     others = [condition for condition in conditions if has(condition, SubqueryValue)]
     width, right_width = len(left.desc), len(right.desc)
@@ -112,10 +122,7 @@ def joined_on(left: Plan, right: Plan, kind: JoinKind, conditions: Sequence[Type
         elif all(column >= width for column in used):
             of_right.append(_moved(other, -width))
         else:
-            raise UnsupportedSql(
-                "a subquery in ON of an outer join that names both sides is not supported",
-                hint="join to a subquery in FROM that has the condition",
-            )
+            return _joined_to_pairs(left, right, kind, conditions)
     wide_left, wide_right = _with_columns(left, of_left), _with_columns(right, of_right)
     left_places = range(len(wide_left.desc) - len(of_left), len(wide_left.desc))
     start = len(wide_left.desc)
@@ -127,6 +134,41 @@ def joined_on(left: Plan, right: Plan, kind: JoinKind, conditions: Sequence[Type
     ]
     joined = join(wide_left, wide_right, kind, [*moved, *flags])
     return project(joined, [*range(width), *range(start, start + right_width)])
+
+
+def _joined_to_pairs(
+    left: Plan, right: Plan, kind: JoinKind, conditions: Sequence[TypedExpr]
+) -> Plan:
+    """The outer join, by the pairs of rows that meet ``conditions``: these have each different row
+    of a side that is kept once."""
+    width, right_width = len(left.desc), len(right.desc)
+    ends = range(width), range(width, width + right_width)
+    if kind is JoinKind.RIGHT:
+        pairs = joined_on(left, distinct(right), JoinKind.INNER, conditions)
+        joined = join(pairs, right, kind, _same(pairs, ends[1], right, range(right_width)))
+        return project(joined, [*ends[0], *range(len(pairs.desc), len(pairs.desc) + right_width)])
+    pairs = joined_on(distinct(left), right, JoinKind.INNER, conditions)
+    joined = join(left, pairs, JoinKind.LEFT, _same(left, range(width), pairs, ends[0]))
+    kept = project(joined, [*range(width), *range(2 * width, len(joined.desc))])
+    if kind is JoinKind.LEFT:
+        return kept
+    alone = join(right, pairs, JoinKind.ANTI, _same(right, range(right_width), pairs, ends[1]))
+    nulls = [Literal(None, type) for type in left.desc.types]
+    columns = [ColumnRef(i, type) for i, type in enumerate(right.desc.types)]
+    return union([kept, compute(alone, [*nulls, *columns])])
+
+
+def _same(left: Plan, of_left: Sequence[int], right: Plan, of_right: Sequence[int]) -> list[Scalar]:
+    """The conditions that the columns of a row on the left are those of a row on the right."""
+    width = len(left.desc)
+    return [
+        Call(
+            "is_not_distinct",
+            (ColumnRef(i, left.desc.types[i]), ColumnRef(width + j, right.desc.types[j])),
+            BOOLEAN,
+        )
+        for i, j in zip(of_left, of_right, strict=True)
+    ]
 
 
 def _with_columns(plan: Plan, expressions: Sequence[TypedExpr]) -> Plan:
@@ -201,6 +243,18 @@ def _using(left: ScopedPlan, right: ScopedPlan, kind: JoinKind, names: list[str]
     order = [*shared, *others, *hidden]
     moved = tuple(replace(columns[i], is_merged_away=i in hidden) for i in order)
     return ScopedPlan(project(plan, order), Scope(moved))
+
+
+def _with_alias(relation: ScopedPlan, count: int, alias: str) -> ScopedPlan:
+    """``relation`` of a USING, whose merged columns, the first ``count``, ``alias`` names too."""
+    if any(column.relation == alias and not column.is_around for column in relation.scope.columns):
+        raise DuplicateAlias(alias)
+    named = tuple(
+        ScopeColumn(alias, column.name, column.type, position=i, is_merged_away=True)
+        for i, column in enumerate(relation.scope.columns[:count])
+    )
+    order = [*range(len(relation.scope.columns)), *range(count)]
+    return ScopedPlan(project(relation.plan, order), Scope(relation.scope.columns + named))
 
 
 def _shown_of(

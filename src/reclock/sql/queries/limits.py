@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -9,7 +10,7 @@ from sqlglot import exp
 
 from reclock.algebra.relations import BIGINT, ScalarType
 from reclock.errors import InvalidOption, UnsupportedSql
-from reclock.plan.scalars import Call, Literal, Parameter
+from reclock.plan.scalars import Call, Cast, Literal, Parameter
 from reclock.plan.temporal import NOW
 from reclock.sql.parameters import Parameters
 from reclock.sql.queries.coercion import expect
@@ -51,6 +52,7 @@ def _count(node: exp.Expr | None, clause: str, parameters: Parameters) -> int | 
     )
     if has(value, Parameter):
         return None
+    value = _computed(value)
     if not isinstance(value, Literal):
         raise UnsupportedSql(
             f"{clause} {to_sql(node)[:80]} is not supported", hint=f"{clause} takes a constant"
@@ -58,6 +60,22 @@ def _count(node: exp.Expr | None, clause: str, parameters: Parameters) -> int | 
     if value.value is not None and value.value < 0:
         raise InvalidOption(f"{clause} must not be negative")
     return None if value.value is None else int(value.value)
+
+
+_ARITHMETIC = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+
+
+def _computed(value: TypedExpr) -> TypedExpr:
+    """A sum, difference or product of constants as a constant."""
+    match value:
+        case Cast(operand=operand) if isinstance(constant := _computed(operand), Literal):
+            return Literal(constant.value, value.type)
+        case Call(function=function, arguments=(left, right)) if function in _ARITHMETIC:
+            sides = _computed(left), _computed(right)
+            values = [side.value for side in sides if isinstance(side, Literal)]
+            if len(values) == 2 and None not in values:
+                return Literal(_ARITHMETIC[function](*values), value.type)
+    return value
 
 
 @dataclass(frozen=True, slots=True)

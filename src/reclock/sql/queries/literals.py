@@ -10,6 +10,8 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, InvalidOperation, localcontext
 from typing import Any
 
+from reclock.algebra.array_texts import elements
+from reclock.algebra.interval_reading import parse_interval
 from reclock.algebra.intervals import Interval
 from reclock.algebra.relations import (
     BIGINT,
@@ -21,6 +23,7 @@ from reclock.algebra.relations import (
     numeric,
 )
 from reclock.algebra.textual import textual
+from reclock.algebra.written_moments import iso_form
 from reclock.errors import (
     IntervalOutOfRange,
     InvalidInterval,
@@ -31,7 +34,7 @@ from reclock.errors import (
     TooManyDigits,
 )
 from reclock.plan.functions.casts import BEYOND
-from reclock.sql.queries.interval_text import parse_interval
+from reclock.plan.functions.zones import offset, zone_name
 
 _LIMITS = {TypeName.SMALLINT: 2**15, TypeName.INTEGER: 2**31, TypeName.BIGINT: 2**63}
 _BOOLEANS = {
@@ -45,10 +48,11 @@ _BOOLEANS = {
     "0": False,
 }
 _DATE = re.compile(r"(\d{4,})-(\d{1,2})-(\d{1,2})")
+_ERA = re.compile(r"(?<=\d)\s*AD$", re.IGNORECASE)
 _MOMENT = re.compile(
     r"(?P<date>\d{4,}-\d{1,2}-\d{1,2})(?:[ "
     r"T]+(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.(?P<fraction>\d+))?)?)?"
-    r"\s*(?P<zone>[zZ]|UTC|utc|[+-]\d{1,2}(?::?\d\d)?)?"
+    r"\s*(?P<zone>[+-]\d{1,2}(?::?\d\d)?|[A-Za-z]\w*(?:/[\w+-]+)*)?"
 )
 
 
@@ -76,6 +80,8 @@ def parse_text(text: str, type: ScalarType) -> Value:
     if type.element is not None:
         return _array(text, type)
     stripped = text.strip()
+    if type.is_moment and stripped.lower() == "epoch":
+        stripped = "1970-01-01"
     try:
         value = _READERS[type.name](stripped)
     except (ValueError, OverflowError, InvalidOperation) as error:
@@ -84,7 +90,7 @@ def parse_text(text: str, type: ScalarType) -> Value:
             if is_beyond:
                 raise NumberOutOfRange(text, type.name) from error
             raise InvalidText(type.name, text) from error
-        if is_beyond or _MOMENT.fullmatch(stripped):
+        if is_beyond or ((match := _matched(stripped)) and _has_zone(match["zone"])):
             raise MomentOutOfRange(text) from error
         raise InvalidMoment(type.name, text) from error
     return fit(value, type) if type.is_number else value
@@ -250,8 +256,13 @@ def _date(text: str) -> date:
     return moment.date()
 
 
+def _matched(text: str) -> re.Match[str] | None:
+    text = _ERA.sub("", text)
+    return _MOMENT.fullmatch(text) or _MOMENT.fullmatch(iso_form(text) or "")
+
+
 def _moment(text: str) -> tuple[datetime, timedelta | None]:
-    match = _MOMENT.fullmatch(text)
+    match = _matched(text)
     if not match or not (day := _DATE.fullmatch(match["date"])):
         raise ValueError(text)
     microseconds = round(Decimal("0." + (match["fraction"] or "0")) * 10**6)
@@ -272,16 +283,21 @@ def _moment(text: str) -> tuple[datetime, timedelta | None]:
     if zone is None:
         return moment, None
     if zone[0] not in "+-":
-        return moment, timedelta(0)
+        return moment, offset(zone, moment)
     digits = zone[1:].replace(":", "")
     hours, minutes = (int(digits[:-2]), int(digits[-2:])) if len(digits) > 2 else (int(digits), 0)
-    offset = timedelta(hours=hours, minutes=minutes)
-    return moment, -offset if zone[0] == "-" else offset
+    ahead = timedelta(hours=hours, minutes=minutes)
+    return moment, -ahead if zone[0] == "-" else ahead
+
+
+def _has_zone(name: str | None) -> bool:
+    """Whether what stands in the place of a zone is none, an offset, or the name of a zone."""
+    return name is None or name[0] in "+-" or zone_name(name) is not None
 
 
 def _timestamptz(text: str) -> datetime:
-    moment, offset = _moment(text)
-    return (moment - (offset or timedelta(0))).replace(tzinfo=UTC)
+    moment, ahead = _moment(text)
+    return (moment - (ahead or timedelta(0))).replace(tzinfo=UTC)
 
 
 def interval(text: str, fields: str = "", precision: int | None = None) -> Interval:
@@ -294,32 +310,13 @@ def interval(text: str, fields: str = "", precision: int | None = None) -> Inter
         raise IntervalOutOfRange(text) from error
 
 
-_ELEMENT = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|([^{}",\\]*?))\s*(,|$)', re.DOTALL)
-
-
 def _array(text: str, type: ScalarType) -> tuple[Any, ...]:
-    """``{a,"b c",NULL}``."""
     assert type.element is not None
-    inner = text.strip()
-    if not (inner.startswith("{") and inner.endswith("}")):
-        raise InvalidText(str(type), text)
-    inner, at, items = inner[1:-1], 0, list[Any]()
-    while inner.strip():
-        element = _ELEMENT.match(inner, at)
-        if element is None or (element[1] is None and not element[2]):
-            raise InvalidText(str(type), text)
-        if element[1] is not None:
-            items.append(
-                parse_text(re.sub(r"\\(.)", r"\1", element[1], flags=re.DOTALL), type.element)
-            )
-        else:
-            items.append(
-                None if element[2].upper() == "NULL" else parse_text(element[2], type.element)
-            )
-        at = element.end()
-        if not element[3]:
-            break
-    return tuple(items)
+    try:
+        items = elements(text)
+    except ValueError as error:
+        raise InvalidText(str(type), text) from error
+    return tuple(None if item is None else parse_text(item, type.element) for item in items)
 
 
 def _object_id(text: str) -> int:

@@ -21,7 +21,7 @@ from reclock.plan.build import compute
 from reclock.plan.relational import MutualRecursion, Plan, WorkTable
 from reclock.plan.scalars import ColumnRef
 from reclock.sql.names import fold
-from reclock.sql.queries.coercion import assign, scalar_type, text_limit
+from reclock.sql.queries.coercion import assign, column_limit, scalar_type
 from reclock.sql.queries.context import Context
 from reclock.sql.queries.expressions import reject_unsupported
 from reclock.sql.queries.recursion import unused_id
@@ -79,7 +79,7 @@ def _declared(query: str, columns: Sequence[exp.ColumnDef]) -> list[Column]:
             raise SqlSyntaxError(
                 f'column "{name}" of WITH query "{query}" specified more than once'
             )
-        declared.append(Column(name, scalar_type(kind), limit=text_limit(kind)))
+        declared.append(Column(name, scalar_type(kind), limit=column_limit(kind)))
     return declared
 
 

@@ -8,11 +8,21 @@ from decimal import Decimal
 
 from sqlglot import exp
 
-from reclock.algebra.relations import BOOLEAN, INTEGER, JSONB, TEXT, ScalarType, TypeName, array
+from reclock.algebra.relations import (
+    BOOLEAN,
+    INTEGER,
+    INTERVAL,
+    JSONB,
+    SMALLINT,
+    TEXT,
+    ScalarType,
+    TypeName,
+    array,
+)
 from reclock.errors import AmbiguousFunction, SqlSyntaxError, UnknownObject, UnsupportedSql
 from reclock.plan.scalars import Literal
 from reclock.sql.names import fold
-from reclock.sql.queries.coercion import coerce, default_to_text, expect, unified
+from reclock.sql.queries.coercion import cast, coerce, default_to_text, expect, unified
 from reclock.sql.queries.expressions import (
     ExprContext,
     condition,
@@ -33,7 +43,7 @@ from reclock.sql.queries.overloads import (
     row_comparison,
 )
 from reclock.sql.queries.planned import Planned, TypedExpr, Untyped
-from reclock.sql.syntax.consumption import consume
+from reclock.sql.syntax.consumption import consume, tracked_copy
 from reclock.sql.syntax.dialect import to_sql
 
 OPERATORS: dict[type[exp.Expr], str] = {
@@ -64,6 +74,7 @@ OPERATORS: dict[type[exp.Expr], str] = {
     exp.JSONExtractScalar: "->>",
     exp.JSONBExtract: "#>",
     exp.JSONBExtractScalar: "#>>",
+    exp.ArrayOverlaps: "array_overlaps",
     exp.ArrayContainsAll: "jsonb_contains",
     exp.ArrayContainedBy: "jsonb_contained",
     exp.JSONBContainsTopKey: "jsonb_exists",
@@ -83,7 +94,7 @@ WRITTEN_OPERATORS = {
 
 
 WRITTEN_OPERATORS |= {
-    exp.StartsWith: "^@",
+    exp.ArrayOverlaps: "&&",
     exp.ArrayContainsAll: "@>",
     exp.ArrayContainedBy: "<@",
     exp.JSONBContainsTopKey: "?",
@@ -91,6 +102,9 @@ WRITTEN_OPERATORS |= {
     exp.JSONBContainsAllTopKeys: "?&",
     exp.JSONBDeleteAtPath: "#-",
 }
+
+
+_OF_ARRAYS = {"jsonb_contains": "array_contains", "jsonb_contained": "array_contained"}
 
 
 def _binary(node: exp.Binary, context: ExprContext) -> TypedExpr:
@@ -113,6 +127,8 @@ def _binary(node: exp.Binary, context: ExprContext) -> TypedExpr:
         name = "jsonb_concat"
     elif name == "concat" and arrays:
         name, values = "array_cat", [_as_array(value, arrays[0].element) for value in values]
+    elif arrays:
+        name = _OF_ARRAYS.get(name, name)
     result = operator(name, values, symbol)
     return negated(result) if node.args.get("negate") else result
 
@@ -169,7 +185,7 @@ def _quantified(node: exp.Binary, context: ExprContext) -> TypedExpr:
     )
     is_any = isinstance(node.expression, exp.Any)
     name = OPERATORS[type(node)]
-    if isinstance(_operand(among), exp.Query):
+    if isinstance(_operand(among), exp.Query | exp.Values):
         return _quantified_query(node, name, _operand(among), is_any, context)
     if isinstance(node, exp.EQ if is_any else exp.NEQ):
         membership = _is_member(scalar(node.this, context), _operand(among), context)
@@ -181,9 +197,14 @@ def _quantified(node: exp.Binary, context: ExprContext) -> TypedExpr:
         if node.args.get("negate"):
             compared = [negated(result) for result in compared]
         return balanced("or" if is_any else "and", compared)
-    raise UnsupportedSql(
-        f"expression {to_sql(node)[:80]} is not supported", hint="use IN or NOT IN with a subquery"
+    is_negated = bool(node.args.get("negate"))
+    operand = scalar(node.this, context)
+    result = operator(
+        f"{name} {'any' if is_any != is_negated else 'all'}",
+        [operand, _array_beside(operand, items, context)],
+        name,
     )
+    return negated(result) if is_negated else result
 
 
 def _quantified_query(
@@ -206,10 +227,13 @@ def _is_member(operand: Planned, among: exp.Expr, context: ExprContext) -> Typed
     its items."""
     if isinstance(among, exp.Array) and among.expressions:
         return _is_one_of(operand, [scalar(item, context) for item in among.expressions])
-    array_value = scalar(among, context)
-    if isinstance(array_value, Untyped):
-        array_value = coerce(array_value, array(operand.type or TEXT))
-    return operator("= any", [operand, array_value])
+    return operator("= any", [operand, _array_beside(operand, among, context)])
+
+
+def _array_beside(operand: Planned, node: exp.Expr, context: ExprContext) -> Planned:
+    """An array whose elements are compared with ``operand``, which gives a text its type."""
+    value = scalar(node, context)
+    return coerce(value, array(operand.type or TEXT)) if isinstance(value, Untyped) else value
 
 
 def _is_one_of(value: Planned, values: Sequence[Planned]) -> TypedExpr:
@@ -233,7 +257,16 @@ def _array(node: exp.Array, context: ExprContext) -> TypedExpr:
 def _subscript(node: exp.Bracket, context: ExprContext) -> TypedExpr:
     if len(node.expressions) != 1:
         raise UnsupportedSql(f"subscript {to_sql(node)[:80]} is not supported")
+    if isinstance(part := node.expressions[0], exp.Slice):
+        bounds = [
+            Literal(default, INTEGER) if bound is None else scalar(bound, context)
+            for bound, default in ((part.this, 1), (part.args.get("expression"), 2**31 - 1))
+        ]
+        return call("slice", [scalar(node.this, context), *bounds])
     value, position = scalar(node.this, context), scalar(node.expressions[0], context)
+    if value.type == JSONB:
+        # unlike `->`, which finds a document without members in itself
+        return operator("#>", [value, call("array", [cast(position, TEXT)])])
     if value.type is not None and value.type.name is TypeName.VECTOR:
         position = operator("+", [position, Literal(1, INTEGER)])
     return call("subscript", [value, position])
@@ -252,6 +285,25 @@ def _operator(node: exp.Operator, context: ExprContext) -> TypedExpr:
         name,
     )
     return negated(result) if name in ("!~", "!~*", "!~~") else result
+
+
+@scalar.register
+def _path_exists(node: exp.JSONBPathExists, context: ExprContext) -> TypedExpr:
+    return _by_path("jsonb_path_exists", node.this, node.expression, context)
+
+
+@scalar.register
+def _path_match(node: exp.MatchAgainst, context: ExprContext) -> TypedExpr:
+    """``document @@ path``."""
+    reject_unsupported(node, "this", "expressions")
+    [document] = node.expressions
+    return _by_path("jsonb_path_match", document, node.this, context)
+
+
+def _by_path(name: str, document: exp.Expr, path: exp.Expr, context: ExprContext) -> TypedExpr:
+    """An operator of paths, which passes over errors of the document."""
+    operands = [scalar(document, context), scalar(path, context)]
+    return call(name, [*operands, Literal("{}", JSONB), Literal(True, BOOLEAN)])
 
 
 @scalar.register
@@ -295,6 +347,26 @@ def _negate(node: exp.Neg, context: ExprContext) -> TypedExpr:
             operand.type,
         )
     return operator("negate", [operand], "-")
+
+
+@scalar.register
+def _bitwise_not(node: exp.BitwiseNot, context: ExprContext) -> TypedExpr:
+    return operator("#", [scalar(node.this, context), Literal(-1, SMALLINT)], "~")
+
+
+@scalar.register
+def _overlaps(node: exp.Overlaps, context: ExprContext) -> Planned:
+    """``(start, end) OVERLAPS (start, end)``. An end that is an interval is counted from its start."""
+    ends: list[exp.Expr] = []
+    for period in (node.this, node.expression):
+        items = row_items(_operand(period))
+        if items is None or len(items) != 2:
+            raise SqlSyntaxError("wrong number of parameters on a side of OVERLAPS expression")
+        start, end = items
+        if scalar(end, context).type == INTERVAL:
+            end = exp.Add(this=tracked_copy(start), expression=end)
+        ends += [start, end]
+    return scalar(exp.Anonymous(this="overlaps", expressions=ends), context)
 
 
 @scalar.register

@@ -34,6 +34,10 @@ from reclock.sql.queries.scope import Scope, ScopeColumn
 from reclock.sql.syntax.consumption import tracked_copy
 from reclock.sql.syntax.dialect import to_sql
 
+OF_SUBQUERY = "aggregate of its subquery"
+"""Marks a call that the planner wrote: it belongs to the query that it stands in, whatever columns
+it has."""
+
 _MARK = "outer aggregate"
 _marks = count()
 
@@ -52,6 +56,8 @@ class OuterAggregate(UnsupportedSql):
 
 def check_level(node: exp.Expr, call: AggregateCall | GroupingCall, scope: Scope) -> None:
     """Raises ``OuterAggregate`` unless ``call`` is of the query whose columns are ``scope``."""
+    if OF_SUBQUERY in node.meta:
+        return
     columns = list(_columns_of(children(call) if isinstance(call, AggregateCall) else call.keys))
     if columns and all(
         isinstance(column, OuterRef) or scope.columns[column.index].is_around for column in columns
@@ -96,6 +102,8 @@ class LiftedSelect:
     context: ExprContext
     width: int
     aggregates: tuple[TypedExpr, ...] = ()
+    is_marked: bool = False
+    """Whether the calls in ``node`` can be told apart."""
 
     def place(self, value: TypedExpr) -> TypedExpr:
         """``value`` with the aggregates in place of their columns."""
@@ -117,7 +125,9 @@ class LiftedSelect:
         mark = found.node.meta.get(_MARK)
         parts = [part for part in _calls(self.node) if part.meta.get(_MARK) == mark]
         if mark is None or not parts:
-            return replace(self, node=_marked(self.node))
+            if self.is_marked:  # the call is in no text of this query
+                raise found
+            return replace(self, node=_marked(self.node), is_marked=True)
         scope = self.context.scope
         own, lifted = scope.columns[: self.width], scope.columns[self.width :]
         if {column.name for column in parts[0].find_all(exp.Column)} & {

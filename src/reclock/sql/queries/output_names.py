@@ -62,7 +62,7 @@ def _name(node: exp.Expr) -> tuple[str | None, bool]:
             return _name(node.expression)
         case _ if type(node) in SESSION_WORDS:
             return SESSION_WORDS[type(node)], True
-        case exp.Exists() | exp.Extract():
+        case exp.Exists() | exp.Extract() | exp.Overlaps():
             return node.key, True
         case exp.Subquery():
             query = node.this

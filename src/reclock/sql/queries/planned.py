@@ -105,6 +105,8 @@ class InWindow:
     nulls_first: tuple[bool, ...]
     frame: Frame
     type: ScalarType
+    counts_groups: bool = False
+    """Whether the offsets of the frame count groups of peers."""
 
 
 @dataclass(frozen=True, slots=True)

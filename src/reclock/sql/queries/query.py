@@ -11,6 +11,7 @@ from sqlglot import exp
 from reclock.algebra.relations import OID, Column, RelationDesc, ScalarType, TypeName
 from reclock.errors import (
     AmbiguousColumn,
+    DuplicateAlias,
     InvalidColumnReference,
     SqlSyntaxError,
     UnknownColumn,
@@ -95,7 +96,7 @@ def with_ctes(node: exp.Expr, context: Context) -> Context:
         reject_unsupported(cte, "this", "alias", "materialized")
         name = fold(cte.args["alias"].this)
         if name in seen:
-            raise SqlSyntaxError(f'WITH query name "{name}" specified more than once')
+            raise DuplicateAlias(name, "WITH query name")
         seen.add(name)
     may_recurse = bool(clause.args.get("recursive"))
     for cte in in_planning_order(clause.expressions) if may_recurse else clause.expressions:

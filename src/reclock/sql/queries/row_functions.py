@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TypeVar
 
 from reclock.algebra.relations import (
+    BIGINT,
     BOOLEAN,
     INTEGER,
     OID,
@@ -21,6 +22,7 @@ from reclock.algebra.relations import (
 )
 from reclock.plan.build import map_columns
 from reclock.plan.functions.jsonb import ROWS_OF
+from reclock.plan.functions.regexp_functions import MATCHES
 from reclock.plan.relational import FlatMap, Ordering, Plan, Window, WindowFunction
 from reclock.plan.scalars import Aggregate, ColumnRef, Literal
 from reclock.sql.queries.coercion import comparable
@@ -76,6 +78,11 @@ def _keywords() -> list[TypedExpr]:
     return [Literal(tuple(values), array(type)) for values, type in columns]
 
 
+def _parts(call: CallFunction, arguments: Sequence[Planned]) -> TypedExpr:
+    parts = call("string_to_array", arguments[:2])
+    return call("string_to_array with null", [parts, arguments[2]]) if arguments[2:] else parts
+
+
 def _subscripts(call: CallFunction, arguments: Sequence[Planned]) -> TypedExpr:
     length = call("array_length", arguments)
     type = arguments[0].type
@@ -89,13 +96,17 @@ ROW_FUNCTIONS: dict[str, Callable[[CallFunction, Sequence[Planned]], list[TypedE
     "unnest": lambda call, arguments: (
         [call("elements", [argument]) for argument in arguments] or [call("elements", [])]
     ),
-    "string_to_table": lambda call, arguments: [call("string_to_array", arguments)],
+    "string_to_table": lambda call, arguments: [_parts(call, arguments)],
     "regexp_split_to_table": lambda call, arguments: [call("regexp_split_to_array", arguments)],
+    "regexp_matches": lambda call, arguments: [call(MATCHES, arguments)],
     "generate_series": lambda call, arguments: [call("series", arguments)],
     "generate_subscripts": lambda call, arguments: [_subscripts(call, arguments)],
     **{
         name: _document_rows(name)
-        for name in ("jsonb_array_elements", "jsonb_array_elements_text", "jsonb_object_keys")
+        for name in (
+            *("jsonb_array_elements", "jsonb_array_elements_text"),
+            *("jsonb_object_keys", "jsonb_path_query"),
+        )
     },
     "jsonb_each": _members("jsonb_each"),
     "jsonb_each_text": _members("jsonb_each_text"),
@@ -152,7 +163,14 @@ def has_rows(values: Sequence[TypedExpr]) -> bool:
 
 def _in_window(plan: Plan, window_call: InWindow) -> tuple[Plan, ColumnRef]:
     keys = (*window_call.partition, *window_call.order)
-    needed = scalars_of([*(comparable(key) for key in keys), *window_call.arguments])
+    # an aggregate may need to know a constant: the separator of texts
+    is_aggregate = isinstance(window_call.function, Aggregate)
+    read = [
+        value
+        for value in window_call.arguments
+        if not (is_aggregate and isinstance(value, Literal))
+    ]
+    needed = scalars_of([*(comparable(key) for key in keys), *read])
     computed = list(dict.fromkeys(value for value in needed if not isinstance(value, ColumnRef)))
     width = len(plan.desc)
     plan = map_columns(plan, computed)
@@ -168,15 +186,20 @@ def _in_window(plan: Plan, window_call: InWindow) -> tuple[Plan, ColumnRef]:
         Ordering(*key)
         for key in zip(ordered, window_call.is_descending, window_call.nulls_first, strict=True)
     )
-    of = list(indexes)
+    of, frame = list(indexes), window_call.frame
+    if window_call.counts_groups:  # the same as distances of their numbers
+        numbers = RelationDesc((*plan.desc.columns, Column("dense_rank", BIGINT)))
+        plan = Window(plan, group_by, order, WindowFunction("dense_rank"), numbers)
+        order = (Ordering(len(numbers) - 1),)
     function: WindowFunction | Aggregate
     if isinstance(window_call.function, Aggregate):
         name = window_call.function.function
-        columns = [
-            ColumnRef(index, value.type)
-            for index, value in zip(of, window_call.arguments, strict=True)
+        places = iter(of)
+        arguments = [
+            value if isinstance(value, Literal) else ColumnRef(next(places), value.type)
+            for value in window_call.arguments
         ]
-        function = replace(window_call.function, arguments=tuple(columns))
+        function = replace(window_call.function, arguments=tuple(arguments))
     else:
         name = window_call.function.name
         value, default, *_ = [*of, None, None]
@@ -188,7 +211,7 @@ def _in_window(plan: Plan, window_call: InWindow) -> tuple[Plan, ColumnRef]:
         order,
         function,
         RelationDesc((*plan.desc.columns, column)),
-        window_call.frame,
+        frame,
     )
     return window, ColumnRef(len(plan.desc), window_call.type)
 

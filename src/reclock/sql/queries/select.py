@@ -9,7 +9,7 @@ from itertools import zip_longest
 from sqlglot import exp
 
 from reclock.algebra.relations import ScalarType
-from reclock.errors import InvalidColumnReference, InvalidRecursion
+from reclock.errors import InvalidColumnReference, InvalidRecursion, UnsupportedSql
 from reclock.plan.build import compute, distinct, filter_rows, map_columns, project, with_spans
 from reclock.plan.relational import Ordering, Plan, TopK
 from reclock.plan.scalars import ColumnRef, Scalar
@@ -56,6 +56,7 @@ from reclock.sql.queries.subquery_filters import filter_by_subquery, is_subquery
 from reclock.sql.queries.subquery_rows import correlated_error, with_late_values
 from reclock.sql.queries.tables import plan_from
 from reclock.sql.queries.windows import check_windows
+from reclock.sql.syntax.consumption import consume
 
 _CLAUSES = (
     "expressions",
@@ -83,8 +84,21 @@ def plan_select(
     return finish_select(node, block.relation, context, hints)
 
 
+def _check_locks(node: exp.Select) -> None:
+    """FOR UPDATE and others lock nothing: the commit of a transaction fails if rows that it has read
+    were changed since."""
+    for lock in node.args.get("locks") or ():
+        for clause in ("distinct", "group", "having"):
+            if node.args.get(clause):
+                kind = "UPDATE" if lock.args.get("update") else "SHARE"
+                name = f"{clause.upper()} clause"
+                raise UnsupportedSql(f"FOR {kind} is not allowed with {name}")
+        consume(lock)
+
+
 def plan_block(node: exp.Select, context: Context, outer: Scope | None) -> Block:
-    reject_unsupported(node, *_CLAUSES)
+    reject_unsupported(node, *_CLAUSES, "locks")
+    _check_locks(node)
     relation = plan_from(node, context)
     context = replace(context, around=None)
     scope = relation.scope.within(outer)

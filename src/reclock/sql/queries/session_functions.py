@@ -13,6 +13,7 @@ from reclock.algebra.relations import (
     BIGINT,
     BOOLEAN,
     DATE,
+    DOUBLE,
     INTEGER,
     TEXT,
     TIME,
@@ -57,9 +58,14 @@ _FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, ScalarType, Answer]] = 
     **dict.fromkeys(
         ("now", "current_timestamp"), ((), 0, TIMESTAMPTZ, lambda session: session.now())
     ),
+    "clock_timestamp": ((), 0, TIMESTAMPTZ, lambda session: session.clock()),
     "localtime": ((), 0, TIME, lambda session: time_of_day(str(session.now().time()))),
     "localtimestamp": ((), 0, TIMESTAMP, lambda session: session.now().replace(tzinfo=None)),
     "current_date": ((), 0, DATE, lambda session: session.now().date()),
+    **dict.fromkeys(
+        ("pg_postmaster_start_time", "pg_conf_load_time"),
+        ((), 0, TIMESTAMPTZ, lambda session: session.started_at),
+    ),
     "pg_backend_pid": ((), 0, INTEGER, lambda session: session.process_id()),
 }
 
@@ -89,7 +95,7 @@ def signature(name: str, arguments: Sequence[Planned]) -> tuple[tuple[ScalarType
     return types[: len(arguments)], result
 
 
-VOLATILE_FUNCTIONS = {"gen_random_uuid": UUID, NOW: BIGINT}
+VOLATILE_FUNCTIONS = {"gen_random_uuid": UUID, "random": DOUBLE, NOW: BIGINT}
 """Functions without arguments that are computed when a plan is: of random values for each row, and
 the time of the plan."""
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from reclock.algebra.relations import BIGINT, BOOLEAN, TEXT, Column, RelationDesc, ScalarType, array
-from reclock.errors import UnsupportedSql
+from reclock.errors import AggregateNotAllowed, UnsupportedSql
 from reclock.plan.build import compute, distinct, filter_rows, map_columns, reduce
 from reclock.plan.functions.collected import direction
 from reclock.plan.properties import is_exactly_one_row, most_rows, unique_key
@@ -39,6 +39,7 @@ from reclock.sql.queries.context import Block, Context
 from reclock.sql.queries.grouping import group, makes_groups, of_no_rows
 from reclock.sql.queries.limits import limits
 from reclock.sql.queries.object_names import named_object
+from reclock.sql.queries.outer_aggregates import OF_SUBQUERY
 from reclock.sql.queries.overloads import balanced, is_null, negated, row_comparison
 from reclock.sql.queries.planned import (
     AROUND,
@@ -261,8 +262,13 @@ class SubqueryPlanner:
             )
             collecting = tracked_copy(query)
             collecting.set("order", None)
-            collecting.set("expressions", [exp.Anonymous(this="array_agg", expressions=[argument])])
-            elements = self.value(collecting, scope)
+            call = exp.Anonymous(this="array_agg", expressions=[argument])
+            call.meta[OF_SUBQUERY] = True
+            collecting.set("expressions", [call])
+            try:
+                elements = self.value(collecting, scope)
+            except AggregateNotAllowed:  # the element is an aggregate already
+                elements = self._collected(query, scope)
         return Call("coalesce", (elements, Literal((), elements.type)), elements.type)
 
     def _collected(self, query: exp.Expr, scope: Scope) -> TypedExpr:

@@ -15,10 +15,11 @@ from reclock.sql.names import fold
 from reclock.sql.queries.attach import attach
 from reclock.sql.queries.coercion import coerce, default_to_text
 from reclock.sql.queries.context import Context
-from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar
+from reclock.sql.queries.expressions import ExprContext, function_name, reject_unsupported, scalar
 from reclock.sql.queries.joins import check_names, filtered, join_conditions
 from reclock.sql.queries.overloads import call
 from reclock.sql.queries.planned import Elements, OuterRef, TypedExpr, has, scalar_of, scalars_of
+from reclock.sql.queries.records import RECORD_FUNCTIONS, rows_of_records
 from reclock.sql.queries.row_functions import COLUMNS, ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope, ScopeColumn, ScopedPlan
 from reclock.sql.queries.subqueries import SubqueryPlanner
@@ -52,7 +53,9 @@ def rows_of_function(node: exp.Expr, left: ScopedPlan, context: Context) -> Scop
     number = node.args.get("offset") or node.args.get("ordinality")
     functions = [_called(part) for part in node.args.get("rows_from") or [node]]
     first = functions[0].name.lower()
-    if len(functions) == 1 and first not in ROW_FUNCTIONS and not number:
+    if len(functions) == 1 and not number and function_name(functions[0]) in RECORD_FUNCTIONS:
+        return rows_of_records(functions[0], node, left, expr_context)
+    if len(functions) == 1 and function_name(functions[0]) not in ROW_FUNCTIONS and not number:
         return _one_value(functions[0], node, left, expr_context)
     alias = node.args.get("alias")
     called = fold(alias.this) if alias is not None and alias.this else first
@@ -103,16 +106,16 @@ def _arrays(
 ) -> list[tuple[str, TypedExpr]]:
     """The columns of a function in FROM as arrays, and their names. A function that answers no rows
     has one row."""
-    name = function.name.lower()
+    written, name = function.name.lower(), function_name(function)
     if name not in ROW_FUNCTIONS:
         return [
-            (name if functions > 1 else called, call("array", [scalar(function, expr_context)]))
+            (written if functions > 1 else called, call("array", [scalar(function, expr_context)]))
         ]
     arrays = ROW_FUNCTIONS[name](
         call, [scalar(argument, expr_context) for argument in function.expressions]
     )
-    alone = called if functions == 1 else name
-    unnamed = [alone] if len(arrays) == 1 else [name] * len(arrays)
+    alone = called if functions == 1 else written
+    unnamed = [alone] if len(arrays) == 1 else [written] * len(arrays)
     return list(zip(COLUMNS.get(name, unnamed), arrays, strict=True))
 
 

@@ -37,6 +37,7 @@ from reclock.sql.queries.table_functions import (
     lateral_function,
     rows_of_function,
     with_function,
+    with_function_or_nulls,
 )
 from reclock.sql.syntax.dialect import to_sql
 
@@ -107,7 +108,11 @@ def _reading_left(
     """``left`` joined with ``item``, if that is something that reads rows to its left."""
     if isinstance(item, exp.Lateral):
         return _lateral(left, item, node, context)
-    if is_function(item) and not any(node.args.get(name) for name in ("side", "method", "using")):
+    if not is_function(item) or node.args.get("method") or node.args.get("using"):
+        pass
+    elif (node.args.get("side") or "").upper() == "LEFT" and named_around(item, left.scope):
+        return with_function_or_nulls(left, item, node.args.get("on"), context)
+    elif not node.args.get("side"):
         joined = with_function(left, item, context)
         if node.args.get("on") is None:
             return joined

@@ -4,9 +4,9 @@ definition."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from reclock.algebra.ids import CollectionType, StorageCollectionId
+from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.plan.relational import Get, Plan, Project, inputs, with_inputs
 from reclock.plan.rules import optimize
 from reclock.sql.catalog.entries import RelationEntry
@@ -14,6 +14,26 @@ from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.queries.progress import over_frontiers
 
 Instead = Callable[[StorageCollectionId], StorageCollectionId | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A query in terms of stored collections."""
+
+    plan: Plan
+    relations: frozenset[GlobalId]
+    """The relations and views that the query reads, directly or through views."""
+
+
+def definition_of(plan: Plan, catalog: PlannerCatalog) -> Definition:
+    """The definition of the query that was planned as ``plan``. It uses no index."""
+    relations: set[GlobalId] = set()
+
+    def note(collection: StorageCollectionId) -> None:
+        entry = catalog.kept_in(collection)
+        relations.update([entry.id] if entry is not None else [])
+
+    return Definition(expand(plan, catalog, note), frozenset(relations))
 
 
 def expand(plan: Plan, catalog: PlannerCatalog, instead: Instead = lambda collection: None) -> Plan:

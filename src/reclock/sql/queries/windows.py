@@ -8,8 +8,10 @@ from typing import Any
 
 from sqlglot import exp
 
-from reclock.algebra.relations import BIGINT, DOUBLE, INTEGER, ScalarType
+from reclock.algebra.intervals import Interval
+from reclock.algebra.relations import BIGINT, DOUBLE, INTEGER, INTERVAL, ScalarType
 from reclock.errors import (
+    InvalidFrameOffset,
     InvalidWindow,
     SqlSyntaxError,
     TypeMismatch,
@@ -18,11 +20,11 @@ from reclock.errors import (
     UnsupportedSql,
 )
 from reclock.plan.functions import AGGREGATES
-from reclock.plan.relational import Frame, WindowFunction
+from reclock.plan.relational import Frame, FrameOffset, WindowFunction
 from reclock.plan.scalars import Aggregate, Case, Literal
 from reclock.sql.names import fold
-from reclock.sql.queries.aggregate_calls import ORDERED_SETS, SORTED, aggregate
-from reclock.sql.queries.coercion import unified
+from reclock.sql.queries.aggregate_calls import ORDERED_SETS, aggregate
+from reclock.sql.queries.coercion import expect, unified
 from reclock.sql.queries.expressions import (
     ExprContext,
     function_name,
@@ -31,7 +33,7 @@ from reclock.sql.queries.expressions import (
     typed,
 )
 from reclock.sql.queries.overloads import is_open
-from reclock.sql.queries.planned import InWindow, Planned, TypedExpr
+from reclock.sql.queries.planned import InWindow, Planned, TypedExpr, Untyped
 from reclock.sql.syntax.consumption import consume
 from reclock.sql.syntax.dialect import to_sql
 
@@ -45,9 +47,7 @@ PLACES = {
 }
 """Functions of a row's position, and their result types."""
 
-FUNCTIONS = (*PLACES, "lag", "lead", "first_value", "last_value")
-ORDERED = (*SORTED, *ORDERED_SETS)
-"""Aggregates with an order of their own, independent of the window's."""
+FUNCTIONS = (*PLACES, "lag", "lead", "first_value", "last_value", "nth_value")
 
 
 @scalar.register
@@ -68,17 +68,20 @@ def _window(node: exp.Window, context: ExprContext) -> TypedExpr:
         tuple(typed(ordering.this, within) for ordering in order),
         tuple(bool(ordering.args.get("desc")) for ordering in order),
         tuple(bool(ordering.args.get("nulls_first")) for ordering in order),
-        _frame(spec) if spec is not None else Frame(),
+        Frame(),
         BIGINT,
+        _counts_groups(spec),
     )
+    if spec is not None:
+        of = replace(of, frame=_frame(spec, of.order, within))
     called, filter = (
         (node.this.this, node.this.expression.this)
         if isinstance(node.this, exp.Filter)
         else (node.this, None)
     )
     name = function_name(called) if isinstance(called, exp.Anonymous) else ""
-    if name in AGGREGATES and name not in ORDERED:
-        window = _aggregated(name, called.expressions, filter, of, within)
+    if name in AGGREGATES and name not in ORDERED_SETS:
+        window = _aggregated(name, called.expressions, order, filter, of, within)
         return _over_nothing(window) if _is_empty(of.frame) else window
     if name not in FUNCTIONS or filter is not None:
         known = ", ".join(FUNCTIONS)
@@ -107,25 +110,34 @@ def _check_window(node: exp.Window, context: ExprContext) -> None:
     consume(node.this)  # its name, which may be unused
     partition, order, spec = _defined(node)
     within = replace(context, clause="a window definition")
-    for expression in (*partition, *(ordering.this for ordering in order)):
+    for expression in partition:
         typed(expression, within)
+    keys = [typed(ordering.this, within) for ordering in order]
     if spec is not None:
-        _frame(spec)
+        _frame(spec, keys, within)
 
 
 def _aggregated(
-    name: str, arguments: list[exp.Expr], filter: exp.Expr | None, of: InWindow, within: ExprContext
+    name: str,
+    arguments: Sequence[exp.Expr],
+    order: Sequence[exp.Ordered],
+    filter: exp.Expr | None,
+    of: InWindow,
+    within: ExprContext,
 ) -> InWindow:
-    call = aggregate(name, arguments, filter, within)
+    if arguments and isinstance(arguments[-1], exp.Order):
+        raise UnsupportedSql("aggregate ORDER BY is not implemented for window functions")
+    call = aggregate(name, arguments, filter, within, order=order)
     if call.is_distinct:
         raise UnsupportedSql("DISTINCT is not supported in an aggregate over a window")
     values = call.arguments
-    # no engine takes both: what is not kept is NULL, which aggregates pass over
     if call.filter is not None:
-        values = tuple(
-            Case(((call.filter, value),), Literal(None, value.type), value.type)
-            for value in values or (Literal(1, INTEGER),)
-        )
+        if call.function == "array_agg":
+            raise UnsupportedSql("FILTER is not supported in array_agg over a window")
+        # no engine takes both: what is filtered away is NULL, which aggregates pass over
+        value, *others = values or (Literal(1, INTEGER),)
+        only = Case(((call.filter, value),), Literal(None, value.type), value.type)
+        values = (only, *others)
     return replace(
         of, function=Aggregate(call.function, (), call.type), arguments=values, type=call.type
     )
@@ -133,7 +145,7 @@ def _aggregated(
 
 def _defined(
     node: exp.Window,
-) -> tuple[Sequence[exp.Expr], Sequence[exp.Expr], exp.WindowSpec | None]:
+) -> tuple[Sequence[exp.Expr], Sequence[exp.Ordered], exp.WindowSpec | None]:
     """Partition, order and frame, with those of the window of the WINDOW clause that it names.
     Raises ``UnknownObject``."""
     partition, spec = node.args.get("partition_by") or (), node.args.get("spec")
@@ -150,16 +162,13 @@ def _defined(
     raise UnknownObject("window", name)
 
 
-def _frame(spec: exp.WindowSpec) -> Frame:
+def _frame(spec: exp.WindowSpec, order: Sequence[TypedExpr], context: ExprContext) -> Frame:
     reject_unsupported(spec, "kind", "start", "start_side", "end", "end_side", "exclude")
-    if (excluded := spec.args.get("exclude")) is not None and excluded.name.upper() != "NO OTHERS":
-        raise UnsupportedSql(
-            f"EXCLUDE {excluded.name} is not supported", hint="compute it from several windows"
-        )
+    excluded = spec.args.get("exclude")
     kind = spec.args["kind"].upper()
     sides = [str(spec.args.get(side) or "").upper() for side in ("start_side", "end_side")]
-    if kind not in ("ROWS", "RANGE"):
-        raise UnsupportedSql(f"frames of {kind} are not supported", hint="there are ROWS and RANGE")
+    if kind == "GROUPS" and not order:
+        raise InvalidWindow("GROUPS mode requires an ORDER BY clause")
     first, last = spec.args["start"], spec.args["end"]
     if (first, sides[0]) == ("UNBOUNDED", "FOLLOWING"):
         raise InvalidWindow("frame start cannot be UNBOUNDED FOLLOWING")
@@ -171,10 +180,40 @@ def _frame(spec: exp.WindowSpec) -> Frame:
             f"frame starting from {_PLACES[begins]} row cannot end with {_PLACES[ends]} row"
         )
     start, end = (
-        _bound(bound, side, is_range=kind == "RANGE")
-        for bound, side in zip((first, last), sides, strict=True)
+        _bound(bound, side, which, _offset_type(kind, order), context)
+        for bound, side, which in zip((first, last), sides, ("starting", "ending"), strict=True)
     )
-    return Frame(start, end, is_range=kind == "RANGE")
+    excludes = excluded.name.upper().replace("NO OTHERS", "") if excluded is not None else ""
+    if kind == "ROWS" and excludes in ("GROUP", "TIES"):
+        # the order of rows is made total, so that the answer is definite: there are no peers in it
+        raise UnsupportedSql(
+            f"EXCLUDE {excludes} in a frame of ROWS is not supported", hint="use RANGE or GROUPS"
+        )
+    return Frame(start, end, is_range=kind != "ROWS", excludes=excludes)
+
+
+def _counts_groups(spec: exp.WindowSpec | None) -> bool:
+    return spec is not None and bool(spec.args["kind"].upper() == "GROUPS")
+
+
+def _offset_type(kind: str, order: Sequence[TypedExpr]) -> ScalarType | None:
+    """The type of the frame's offsets; None if there can be none."""
+    if kind != "RANGE":
+        return BIGINT
+    if len(order) != 1:
+        return None
+    type = order[0].type
+    if not type.is_moment and not type.is_number:
+        raise UnsupportedSql(f"RANGE with an offset is not supported for column type {type}")
+    return (
+        INTERVAL
+        if type.is_moment
+        else BIGINT
+        if type.is_integer
+        else DOUBLE
+        if type.is_float
+        else type.unconstrained
+    )
 
 
 _SIDES, _PLACES = ("PRECEDING", "", "FOLLOWING"), ("preceding", "current", "following")
@@ -182,7 +221,13 @@ _SIDES, _PLACES = ("PRECEDING", "", "FOLLOWING"), ("preceding", "current", "foll
 
 def _is_empty(frame: Frame) -> bool:
     """Whether it ends before it starts, as `1 PRECEDING AND 2 PRECEDING`."""
-    return frame.start is not None and frame.end is not None and frame.start > frame.end
+    if frame.start is None or frame.end is None:
+        return False
+    start, end = (
+        bound.span_us if isinstance(bound, Interval) else bound
+        for bound in (frame.start, frame.end)
+    )
+    return start > end
 
 
 def _over_nothing(window: InWindow) -> InWindow:
@@ -190,30 +235,40 @@ def _over_nothing(window: InWindow) -> InWindow:
     if isinstance(window.function, WindowFunction) and window.function.name not in (
         "first_value",
         "last_value",
+        "nth_value",
     ):
         return window
-    nulls = tuple(
-        Literal(None, argument.type) for argument in window.arguments or (Literal(1, INTEGER),)
-    )
-    return replace(window, arguments=nulls, frame=Frame())
+    value, *others = window.arguments or (Literal(1, INTEGER),)
+    return replace(window, arguments=(Literal(None, value.type), *others), frame=Frame())
 
 
-def _bound(bound: Any, side: str, *, is_range: bool) -> int | None:
+def _bound(
+    bound: Any, side: str, which: str, type: ScalarType | None, context: ExprContext
+) -> FrameOffset | None:
     if bound == "UNBOUNDED":
         return None
     if bound == "CURRENT ROW":
         return 0
-    if (
-        is_range
-        or not isinstance(bound, exp.Literal)
-        or bound.is_string
-        or not str(bound.this).isdigit()
-    ):
-        hint = "ROWS takes constant integers, RANGE none"
-        raise UnsupportedSql(
-            f"frame offset {to_sql(bound)[:80]} {side} is not supported", hint=hint
+    if type is None:
+        raise InvalidWindow(
+            "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column"
         )
-    return int(bound.this) * (-1 if side == "PRECEDING" else 1)
+    value = scalar(bound, context)
+    if not isinstance(value, Literal | Untyped):
+        raise UnsupportedSql(
+            f"frame offset {to_sql(bound)[:80]} that is no constant is not supported"
+        )
+    offset = expect(value, type, f"frame {which} offset")
+    assert isinstance(offset, Literal)
+    if offset.value is None:
+        raise InvalidFrameOffset(f"frame {which} offset must not be null", "22004")
+    amount: FrameOffset = offset.value
+    size = amount.span_us if isinstance(amount, Interval) else amount
+    if size < 0:
+        raise InvalidFrameOffset(f"frame {which} offset must not be negative", "22013")
+    if not size:
+        return 0
+    return -amount if side == "PRECEDING" else amount
 
 
 def _called(
@@ -221,9 +276,10 @@ def _called(
 ) -> tuple[WindowFunction, tuple[TypedExpr, ...], ScalarType]:
     """The function, its value and default, and the type of what it says. Raises
     ``UnknownFunction``."""
-    most = 3 if name in ("lag", "lead") else 1
+    most = 3 if name in ("lag", "lead") else 2 if name == "nth_value" else 1
     if (
-        (name in PLACES and bool(arguments) != (name == "ntile"))
+        (name == "nth_value" and len(arguments) < 2)
+        or (name in PLACES and bool(arguments) != (name == "ntile"))
         or (name not in PLACES and not arguments)
         or len(arguments) > most
     ):
@@ -241,7 +297,8 @@ def _called(
     if is_open(value):
         raise TypeMismatch("could not determine polymorphic type because input has type unknown")
     shown, type = unified([value, *others[1:]], name)
-    offset = _constant(name, others[0]) if others else 1
+    least = 1 if name == "nth_value" else None
+    offset = _constant(name, others[0], least) if others else 1
     return WindowFunction(name, offset=offset), tuple(shown), type
 
 
@@ -249,5 +306,6 @@ def _constant(name: str, argument: Planned, least: int | None = None) -> int:
     if not isinstance(argument, Literal) or not isinstance(argument.value, int):
         raise UnsupportedSql(f"an offset of {name} that is not a constant integer is not supported")
     if least is not None and argument.value < least:
-        raise SqlSyntaxError(f"argument of {name} must be greater than zero")
+        code = "22016" if name == "nth_value" else "22014"
+        raise InvalidFrameOffset(f"argument of {name} must be greater than zero", code)
     return argument.value

@@ -57,6 +57,7 @@ class Reclock(Materialize):
         TRANSFORMS: ClassVar[dict[Any, Any]] = {
             **MaterializeGenerator.TRANSFORMS,
             exp.Interval: lambda self, node: _interval_sql(self, node),
+            exp.Join: lambda self, node: _join_sql(self, node),
             exp.Pow: lambda self, node: self.binary(node, "^"),
             exp.StartsWith: lambda self, node: self.binary(node, "^@"),
             **WRITERS,
@@ -66,6 +67,11 @@ class Reclock(Materialize):
 def _interval_sql(generator: MaterializeGenerator, node: exp.Interval) -> str:
     unit = f" {node.text('unit')}" if node.args.get("unit") else ""
     return f"INTERVAL {generator.sql(node, 'this')}{unit}"
+
+
+def _join_sql(generator: MaterializeGenerator, node: exp.Join) -> str:
+    alias = f" AS {generator.sql(node, 'using_alias')}" if node.args.get("using_alias") else ""
+    return generator.join_sql(node) + alias
 
 
 def to_sql(node: exp.Expr) -> str:

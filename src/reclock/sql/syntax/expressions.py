@@ -15,7 +15,9 @@ from sqlglot.errors import ParseError
 from sqlglot.parsers.materialize import MaterializeParser
 from sqlglot.tokenizer_core import Token, TokenType
 
+from reclock import interruption
 from reclock.sql.syntax import nodes
+from reclock.sql.syntax.joins import JoinParser
 
 T = TypeVar("T")
 
@@ -38,6 +40,12 @@ _STRINGS = (TokenType.RAW_STRING, TokenType.HEREDOC_STRING, TokenType.BYTE_STRIN
 """Other ways of writing a string: dollar quotes, ``E'…'``. Their escapes are already resolved."""
 
 
+CALLED_TYPES = frozenset(
+    ("date", "text", "int2", "int4", "int8", "float4", "float8", "bool", "timestamptz")
+) | {"json", "jsonb", "uuid", "bytea"}
+"""Types whose names are functions that cast, as in ``date(moment)``."""
+
+
 class Rejected(ParseError):
     """A syntax error with the place it was met at, as a 1-based position in the text; None is the
     end of the statement."""
@@ -47,12 +55,13 @@ class Rejected(ParseError):
         self.message, self.position = message, position
 
 
-class QueryParser(MaterializeParser):
+class QueryParser(JoinParser):
     """The syntax that all statements share: queries and expressions."""
 
     FUNCTIONS: ClassVar[dict[Any, Any]] = {}
     FUNCTION_PARSERS: ClassVar[dict[Any, Any]] = {
         "CAST": lambda self: self._parse_cast(True),
+        "EXISTS": lambda self: exp.Exists(this=self.query()),
         "EXTRACT": lambda self: self._parse_extract(),
         "SUBSTRING": lambda self: self._parse_substring_call(),
         "TRIM": lambda self: self._parse_trim_call(),
@@ -65,9 +74,18 @@ class QueryParser(MaterializeParser):
             _STRINGS, lambda self, token: self.expression(exp.Literal.string(token.text))
         ),
     }
+    UNARY_PARSERS: ClassVar[dict[Any, Any]] = {
+        **MaterializeParser.UNARY_PARSERS,
+        TokenType.RLIKE: lambda self: self.expression(
+            exp.BitwiseNot(this=self._parse_term() or self.missing())
+        ),
+        TokenType.PIPE_SLASH: lambda self: self._call_of_operand("sqrt"),
+        TokenType.DPIPE_SLASH: lambda self: self._call_of_operand("cbrt"),
+    }
     NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[Any, Any]] = {
         "CASE": MaterializeParser.NO_PAREN_FUNCTION_PARSERS["CASE"],
         "ANY": MaterializeParser.NO_PAREN_FUNCTION_PARSERS["ANY"],
+        "SOME": MaterializeParser.NO_PAREN_FUNCTION_PARSERS["ANY"],
     }
 
     JSON_OPERATORS: ClassVar[dict[Any, Any]] = {
@@ -111,6 +129,7 @@ class QueryParser(MaterializeParser):
         self, parse_method: Callable[[], T | None], sep: TokenType = TokenType.COMMA
     ) -> list[T]:
         def item() -> T | None:
+            interruption.check()
             is_first = self._prev.token_type != sep
             parsed = parse_method()
             if parsed is None and not is_first:
@@ -118,6 +137,14 @@ class QueryParser(MaterializeParser):
             return parsed
 
         return super()._parse_csv(item, sep)
+
+    def _parse_in(self, this: exp.Expr | None, alias: bool = False) -> exp.In:
+        node = super()._parse_in(this, alias)
+        match node.args.get("expressions"):
+            case [exp.Values() as values]:
+                node.set("expressions", None)
+                node.set("query", exp.Subquery(this=values))
+        return node
 
     def _parse_between(self, this: exp.Expr | None) -> exp.Between:
         between = super()._parse_between(this)
@@ -240,20 +267,18 @@ class QueryParser(MaterializeParser):
             self.raise_error("Expected an operator between strings", start)
         return primary
 
-    def _parse_types(self, *args: Any, **options: Any) -> exp.Expr | None:
-        """sqlglot does not look for ``[]`` after ``oid`` and ``regclass``."""
-        kind = super()._parse_types(*args, **options)
-        if isinstance(kind, exp.ObjectIdentifier) and self._match_pair(
-            TokenType.L_BRACKET, TokenType.R_BRACKET
-        ):
-            return exp.DataType(this=exp.DType.ARRAY, expressions=[kind], nested=True)
-        return kind
-
     def _parse_type(
         self, parse_interval: bool = True, fallback_to_identifier: bool = False
     ) -> exp.Expr | None:
-        """In ``date '2013-01-01'::text``, sqlglot would cast the string to text first."""
+        """In ``date '2013-01-01'::text``, sqlglot would cast the string to text first, and in
+        ``date(a)`` it expects a length."""
         start = self._index
+        if self._is_type_called():
+            name = self._curr.text.lower()
+            self._advance(2)
+            arguments = self._parse_csv(self._parse_disjunction)
+            self._match_r_paren()
+            return self._parse_column_ops(exp.Anonymous(this=name, expressions=arguments))
         kind = (
             None
             if self._curr.token_type == TokenType.INTERVAL
@@ -263,6 +288,14 @@ class QueryParser(MaterializeParser):
             return self._parse_column_ops(exp.Cast(this=self.text(), to=kind))
         self._retreat(start)
         return super()._parse_type(parse_interval, fallback_to_identifier)
+
+    def _is_type_called(self) -> bool:
+        return (
+            bool(self._next)
+            and self._next.token_type == TokenType.L_PAREN
+            and self._curr.token_type in self.TYPE_TOKENS
+            and self._curr.text.lower() in CALLED_TYPES
+        )
 
     def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
         # sqlglot takes every `array[…]` and `list[…]` for a constructor and loses what stands
@@ -385,28 +418,46 @@ class QueryParser(MaterializeParser):
         return nodes.AsOfClause(this=self._parse_disjunction() or self.missing(), at_least=at_least)
 
     def _parse_table_alias(self, alias_tokens: object = None) -> exp.TableAlias | None:
-        return None if self.is_as_of() else super()._parse_table_alias(alias_tokens)  # type: ignore[arg-type]
+        if self.is_as_of():
+            return None
+        return self._record_alias() or super()._parse_table_alias(alias_tokens)  # type: ignore[arg-type]
+
+    def _record_alias(self) -> exp.TableAlias | None:
+        """``AS name (column type, …)``, which names the columns of a function of records."""
+        start = self._index
+        has_as = self._match(TokenType.ALIAS)
+        name = self._parse_id_var(any_token=False)
+        if (name or has_as) and self._match(TokenType.L_PAREN):
+            begin = self._index
+            column = self._parse_id_var(any_token=False)
+            if column and self._curr.token_type not in (TokenType.COMMA, TokenType.R_PAREN):
+                self._retreat(begin)
+                columns = self._parse_csv(self._typed_column)
+                self._match_r_paren()
+                return exp.TableAlias(this=name, columns=columns)
+        self._retreat(start)
+        return None
 
     def _parse_alias(self, this: exp.Expr | None, explicit: bool = False) -> exp.Expr | None:
         return this if self.is_as_of() else super()._parse_alias(this, explicit)
 
     # --- calls with a syntax of their own ---
 
+    def _call_of_operand(self, name: str) -> exp.Anonymous:
+        return exp.Anonymous(this=name, expressions=[self._parse_term() or self.missing()])
+
     def _parse_substring_call(self) -> exp.Anonymous:
         arguments = self._parse_csv(self._parse_disjunction)
-        if self._match(TokenType.FROM):
-            arguments += [self._parse_bitwise() or self.missing()]
-        elif self._match(TokenType.FOR):
-            return exp.Anonymous(
-                this="substring",
-                expressions=[
-                    *arguments,
-                    exp.Literal.number(1),
-                    self._parse_bitwise() or self.missing(),
-                ],
-            )
+        start = length = None
         if self._match(TokenType.FOR):
-            arguments += [self._parse_bitwise() or self.missing()]
+            length = self._parse_bitwise() or self.missing()
+        if self._match(TokenType.FROM):
+            start = self._parse_bitwise() or self.missing()
+        if length is None and self._match(TokenType.FOR):
+            length = self._parse_bitwise() or self.missing()
+        if length is not None and start is None:
+            start = exp.Literal.number(1)
+        arguments += [part for part in (start, length) if part is not None]
         return exp.Anonymous(this="substring", expressions=arguments)
 
     def _parse_trim_call(self) -> exp.Anonymous:

@@ -9,7 +9,13 @@ from reclock.adapter.planning.authorization import AuthorizationContext, Require
 from reclock.adapter.query.explain import explain_query
 from reclock.adapter.query.queries import QueryExecution
 from reclock.adapter.statement_context import StatementContext, executes
-from reclock.adapter.statements.query.side_effects import set_config, signal, with_effects
+from reclock.adapter.statements.query.side_effects import (
+    call_advisory_lock,
+    set_config,
+    signal,
+    sleep,
+    with_effects,
+)
 from reclock.adapter.statements.sequences import call_sequence
 from reclock.algebra.relations import RelationDesc
 from reclock.sql.queries.session_functions import SEQUENCE_FUNCTIONS
@@ -31,6 +37,10 @@ def _(statement: Select, context: StatementContext) -> Result:
     def call(function: str, arguments: Sequence[str]) -> str | bool | int:
         if function in SEQUENCE_FUNCTIONS:
             return call_sequence(function, arguments, context)
+        if "_advisory_" in function:
+            return call_advisory_lock(function, arguments, context)
+        if function == "pg_sleep":
+            return sleep(float(arguments[0]), context.cancellation)
         if function == "set_config":
             return set_config(
                 context.variables, *arguments, in_block=context.transactions.block is not None
@@ -45,7 +55,15 @@ def _(statement: Select, context: StatementContext) -> Result:
             context.notice,
         )
 
-    query = QueryExecution(context, statement, context.transactions.block, read_ts=context.read_ts)
+    with context.cancellation.in_planning():
+        definition = context.planned.definition(context.catalog)
+    query = QueryExecution(
+        context,
+        statement,
+        context.transactions.block,
+        read_ts=context.read_ts,
+        known_definition=definition,
+    )
     return with_effects(
         context.planned.run(query.run, context.variables.max_result_bytes), statement.effects, call
     )

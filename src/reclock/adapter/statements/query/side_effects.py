@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 
 import pyarrow as pa
 
+from reclock.adapter.context.cancellation import Cancellation
 from reclock.adapter.context.results import Result
 from reclock.adapter.context.users import Users
 from reclock.adapter.context.variables import ROLE, SessionVariables
+from reclock.adapter.statement_context import StatementContext
 from reclock.catalog.roles import is_superuser, memberships
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.compute.engines.engine import result_schema
+from reclock.consensus.database.waiting import CHECK_INTERVAL_S
+from reclock.consensus.processes.advisory_locks import AdvisoryLock
 from reclock.errors import PermissionDenied, UnsupportedSql
 from reclock.introspection.backends import Backends
 from reclock.sql.statements.query.values import Effect
@@ -87,3 +92,41 @@ def set_config(
     elif in_block:
         variables.set(name, value, is_local=True)
     return variables.get(name)
+
+
+def sleep(seconds: float, cancellation: Cancellation) -> str:
+    """``pg_sleep``. Raises as ``Cancellation.check``."""
+    end_s = time.monotonic() + seconds
+    while (left_s := end_s - time.monotonic()) > 0:
+        cancellation.pause(min(left_s, CHECK_INTERVAL_S), "pg_sleep")
+    return ""
+
+
+def call_advisory_lock(
+    function: str, arguments: Sequence[str], context: StatementContext
+) -> str | bool:
+    """The answer of one of PostgreSQL's functions of advisory locks. Raises ``LockTimeout``."""
+    locks, is_shared = context.advisory_locks, function.endswith("_shared")
+    if function == "pg_advisory_unlock_all":
+        locks.release_all()
+        return ""
+    lock = AdvisoryLock(", ".join(arguments), is_shared)
+    if function.startswith("pg_advisory_unlock"):
+        if locks.release(lock):
+            return True
+        mode = "ShareLock" if is_shared else "ExclusiveLock"
+        context.notice(f"you don't own a lock of type {mode}")
+        return False
+    of_transaction, answer = "_xact_" in function, True
+    if function.startswith("pg_try_"):
+        answer = locks.try_acquire(lock, of_transaction=of_transaction)
+    else:
+        locks.acquire(
+            lock,
+            context.cancellation,
+            of_transaction=of_transaction,
+            timeout_ms=context.variables.lock_timeout_ms,
+        )
+    if context.transactions.block is None:
+        locks.end_transaction()
+    return answer if function.startswith("pg_try_") else ""

@@ -18,7 +18,7 @@ from reclock.connectors.connector import (
 )
 from reclock.connectors.factory import open_connector
 from reclock.definitions.sources import SourceSpec
-from reclock.errors import ReclockError
+from reclock.errors import ReclockError, extra_not_installed
 from reclock.ingest.source_collections import SourceCollections
 from reclock.runtime.environment import Environment
 
@@ -38,16 +38,8 @@ def check_source(environment: Environment, name: str, *, timeout_s: float) -> It
         try:
             for result in _check_upstream(environment, spec):
                 results.put(result)
-        except ReclockError as error:
-            results.put(
-                CheckResult(
-                    "upstream",
-                    False,
-                    "; ".join(filter(None, (error.message, error.detail, error.hint))),
-                )
-            )
         except Exception as failure:  # the edge of a thread
-            results.put(CheckResult("upstream", False, f"{type(failure).__name__}: {failure}"))
+            results.put(CheckResult("upstream", False, _described(failure)))
         results.put(None)
 
     threading.Thread(target=check_upstream, name="source-check", daemon=True).start()
@@ -103,3 +95,10 @@ def _check_upstream(environment: Environment, spec: SourceSpec) -> Iterator[Chec
     yield CheckResult(
         "probe", True, f"{len(new)} partitions have something new, {len(bound)} are bound"
     )
+
+
+def _described(failure: Exception) -> str:
+    error = failure if isinstance(failure, ReclockError) else extra_not_installed(failure)
+    if error is None:
+        return f"{type(failure).__name__}: {failure}"
+    return "; ".join(filter(None, (error.message, error.detail, error.hint)))

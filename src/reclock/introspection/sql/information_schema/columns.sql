@@ -25,7 +25,9 @@ SELECT
     WHEN a.atttypid = 1700 AND a.atttypmod > 4 THEN (a.atttypmod - 4) % 65536
     WHEN t.name LIKE 'int_' THEN 0
   END,  -- numeric_scale integer
-  CASE WHEN t.category = 'D' THEN 6 END,  -- datetime_precision integer
+  CASE WHEN t.name = 'date' THEN 0
+    WHEN a.atttypid IN (1083, 1114, 1184) AND a.atttypmod >= 0 THEN a.atttypmod
+    WHEN t.category = 'D' THEN 6 END,  -- datetime_precision integer
   current_database(),  -- udt_catalog text
   'pg_catalog',  -- udt_schema text
   t.name,  -- udt_name text

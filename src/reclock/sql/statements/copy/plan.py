@@ -1,4 +1,5 @@
-"""COPY: a table filled from, or a query written to, lines of text or binary rows."""
+"""COPY: a table filled from, or a query written to, lines of text or binary rows; a query written
+into files."""
 
 from __future__ import annotations
 
@@ -6,8 +7,11 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from reclock.algebra.byte_sizes import bytes_of
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import BIGINT, Column, RelationDesc
+from reclock.definitions.connections import AWS, Connection
+from reclock.definitions.sinks import FILE_BYTES
 from reclock.errors import InvalidOption, SqlSyntaxError, UnsupportedSql, WrongObjectType
 from reclock.plan.relational import Constant, Get
 from reclock.plan.scalars import Literal
@@ -15,10 +19,13 @@ from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, fold, parts
 from reclock.sql.planning.registry import plans
+from reclock.sql.queries.columns import check_flat
 from reclock.sql.statements.copy.formats import BinaryFormat, CopyFormat, LineFormat
-from reclock.sql.statements.copy.syntax import CopyStatement
-from reclock.sql.statements.query.plan import plan_bare_query
+from reclock.sql.statements.copy.syntax import CopyFiles, CopyStatement
+from reclock.sql.statements.query.plan import plan_bare_query, plan_query_statement
 from reclock.sql.statements.query.values import Select
+from reclock.sql.statements.sinks.plan import check_file_columns, relative_path
+from reclock.sql.statements.sources.name_resolver import NameResolver
 from reclock.sql.statements.subscribe.plan import SubscribeQuery, plan_subscribe
 from reclock.sql.statements.subscribe.syntax import SubscribeStatement
 from reclock.sql.statements.tables.generated import generated_by_default
@@ -32,28 +39,89 @@ _CHARACTERS = ("delimiter", "quote", "escape")
 @plans(CopyStatement)
 def plan_copy(
     node: CopyStatement, catalog: PlannerCatalog, session: SessionNames
-) -> CopyFrom | CopyTo:
-    format = copy_format(node)
+) -> CopyFrom | CopyTo | CopyToFiles:
     columns = node.args.get("columns")
+    files = node.args.get("files")
+    if files is not None:
+        return _to_files(files, _copied_query(node, catalog, session), catalog, session)
+    format = copy_format(node)
     if node.args.get("is_from"):
         table = table_named(node.this, catalog, session)
         positions = target_columns(columns, table)
         return CopyFrom(
             table.id, table.name, tuple(table.desc.columns[i] for i in positions), positions, format
         )
+    return CopyTo(_copied_query(node, catalog, session), format)
+
+
+def _copied_query(
+    node: CopyStatement, catalog: PlannerCatalog, session: SessionNames
+) -> Select | SubscribeQuery:
     query = node.args.get("query")
-    if query is None:
-        entry = catalog.resolve(parts(node.this), session)
-        if entry.query is not None and not entry.is_system:
-            raise WrongObjectType(str(entry.name), "table", entry.type.value)
-        positions = target_columns(columns, entry)
-        shown = [
-            exp.Column(this=exp.to_identifier(entry.desc.names[i], quoted=True)) for i in positions
-        ]
-        query = exp.Select(expressions=shown, from_=exp.From(this=tracked_copy(node.this)))
     if isinstance(query, SubscribeStatement):
-        return CopyTo(plan_subscribe(query, catalog, session), format)
-    return CopyTo(plan_bare_query(query, catalog, session), format)
+        return plan_subscribe(query, catalog, session)
+    if query is not None:
+        return plan_query_statement(query, catalog, session)
+    entry = catalog.resolve(parts(node.this), session)
+    if entry.query is not None and not entry.is_system and node.args.get("files") is None:
+        raise WrongObjectType(str(entry.name), "table", entry.type.value)
+    positions = target_columns(node.args.get("columns"), entry)
+    columns = [
+        exp.Column(this=exp.to_identifier(entry.desc.names[i], quoted=True)) for i in positions
+    ]
+    select = exp.Select(expressions=columns, from_=exp.From(this=tracked_copy(node.this)))
+    return plan_bare_query(select, catalog, session)
+
+
+def _to_files(
+    files: CopyFiles,
+    select: Select | SubscribeQuery,
+    catalog: PlannerCatalog,
+    session: SessionNames,
+) -> CopyToFiles:
+    if isinstance(select, SubscribeQuery):
+        raise UnsupportedSql(
+            "COPY into files cannot run SUBSCRIBE, which does not end",
+            hint="CREATE SINK … INTO FILES writes changes into files",
+        )
+    check_flat(select.desc.columns, "a file")
+    check_file_columns(select.desc.columns, files.args["format"])
+    if not select.desc.columns or len(set(select.desc.names)) < len(select.desc.names):
+        raise InvalidOption(
+            "files have at least one column, and each has a name of its own",
+            hint="name the columns with AS",
+        )
+    names = NameResolver(catalog, session)
+    connection = names.connection_in(tracked_copy(files), AWS)
+    folder, in_bucket = files.this.name, files.this.name.startswith("s3://")
+    if in_bucket and connection is None:
+        raise InvalidOption(
+            "COPY into a bucket needs a connection", hint="WITH (…, AWS CONNECTION = name)"
+        )
+    if in_bucket and not folder.removeprefix("s3://").split("/")[0]:
+        raise InvalidOption(f'"{folder}" names no bucket', hint="such as 's3://bucket/folder'")
+    if not in_bucket and connection is not None:
+        raise InvalidOption(
+            f'"{folder}" is not in a bucket', hint="with AWS CONNECTION, 's3://bucket/folder'"
+        )
+    return CopyToFiles(
+        select,
+        folder if in_bucket else relative_path(folder, "folder", "exports"),
+        files.args["format"],
+        _file_bytes(files),
+        connection,
+        frozenset(names.used),
+    )
+
+
+def _file_bytes(files: CopyFiles) -> int:
+    size = files.args.get("max_file_size")
+    if size is None:
+        return FILE_BYTES
+    try:
+        return bytes_of(size.name)
+    except ValueError as error:
+        raise InvalidOption(f'MAX FILE SIZE is {error}, not "{size.name}"') from None
 
 
 COPIED = StorageCollectionId(GlobalId("t0"))
@@ -157,4 +225,19 @@ class CopyTo:
 
     select: Select | SubscribeQuery
     format: CopyFormat
+    tag: str = "COPY"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyToFiles:
+    """The rows of a query go into files of about ``file_bytes`` bytes in ``folder``: over the AWS
+    ``connection`` into a bucket (``s3://…``), without one into a path below the setting exports.
+    ``uses`` has the connection's id."""
+
+    select: Select
+    folder: str
+    format: str
+    file_bytes: int
+    connection: Connection | None
+    uses: frozenset[GlobalId]
     tag: str = "COPY"

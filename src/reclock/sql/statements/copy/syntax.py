@@ -8,23 +8,37 @@ from sqlglot import exp
 from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import TokenType
 
+from reclock.definitions.sinks import FILE_FORMATS
 from reclock.sql.statements.subscribe.syntax import subscribe
 from reclock.sql.syntax import nodes
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import generates, joined, listed
+from reclock.sql.syntax.writing import clause, generates, joined, listed
 
 
 class CopyStatement(Statement):
-    """``is_from`` STDIN or else to STDOUT. ``this`` is the table, unless there is a ``query``."""
+    """``is_from`` STDIN, or else to STDOUT or ``files``. ``this`` is the table, unless there is a
+    ``query``."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "this": False,
         "columns": False,
         "query": False,
         "is_from": False,
+        "files": False,
         "options": False,
+    }
+
+
+class CopyFiles(exp.Expression):
+    """``'folder' WITH (FORMAT = …)``. ``format`` is of ``FILE_FORMATS``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "format": True,
+        "connection": False,
+        "max_file_size": False,
     }
 
 
@@ -33,7 +47,7 @@ def copy(parser: StatementParser, words: tuple[str, ...]) -> CopyStatement:
     table = columns = query = None
     if parser.accept_token(TokenType.L_PAREN):
         is_subscription = parser.accept_any(("SUBSCRIBE", "TAIL"))
-        query = subscribe(parser) if is_subscription else parser.query()
+        query = subscribe(parser) if is_subscription else parser.query_statement()
         if not parser.accept_token(TokenType.R_PAREN):
             parser.raise_error("Expected )")
     else:
@@ -41,10 +55,38 @@ def copy(parser: StatementParser, words: tuple[str, ...]) -> CopyStatement:
         if parser.sees_token(TokenType.L_PAREN):
             columns = parser.wrapped_list(StatementParser.name)
     is_from = table is not None and parser.accept("FROM")
-    parser.expect("STDIN") if is_from else parser.expect("TO", "STDOUT")
+    if is_from:
+        parser.expect("STDIN")
+    else:
+        parser.expect("TO")
+        if parser.is_string():
+            return CopyStatement(this=table, columns=columns, query=query, files=_files(parser))
+        parser.expect("STDOUT")
     return CopyStatement(
         this=table, columns=columns, query=query, is_from=is_from, options=_options(parser)
     )
+
+
+def _files(parser: StatementParser) -> CopyFiles:
+    folder, options = parser.text(), dict[str, object]()
+    parser.expect("WITH")
+    parser.options(
+        {
+            "FORMAT": lambda: options.update(format=_file_format(parser)),
+            "AWS CONNECTION": lambda: options.update(connection=parser.object_name()),
+            "MAX FILE SIZE": lambda: options.update(max_file_size=parser.text()),
+        }
+    )
+    if "format" not in options:
+        parser.raise_error("Expected FORMAT")
+    return CopyFiles(this=folder, **options)
+
+
+def _file_format(parser: StatementParser) -> str:
+    word = parser.string() or parser.word("a format")
+    if word.name.upper() not in FILE_FORMATS:
+        parser.raise_error(f"Expected {', '.join(FILE_FORMATS)}", parser.last_token)
+    return word.name.upper()
 
 
 def _options(parser: StatementParser) -> list[nodes.WithOption]:
@@ -70,6 +112,7 @@ def _options(parser: StatementParser) -> list[nodes.WithOption]:
 
 def _option(parser: StatementParser) -> nodes.WithOption:
     name = parser.word("an option of COPY")
+    parser.accept_token(TokenType.EQ)
     if not parser.token or parser.token.token_type in (TokenType.COMMA, TokenType.R_PAREN):
         return nodes.WithOption(this=name, value=exp.true())
     value = parser.string() or parser.boolean() or parser.word("a value")
@@ -80,6 +123,8 @@ def _option(parser: StatementParser) -> nodes.WithOption:
 def _write_copy(write: Generator, node: exp.Expression) -> str:
     what = f"({write.sql(node, 'query')})" if node.args.get("query") else write.sql(node, "this")
     columns = f"({listed(write, node, 'columns')})" if node.args.get("columns") else ""
+    if node.args.get("files"):
+        return joined("COPY", what, columns, "TO", write.sql(node, "files"))
     options = ", ".join(
         f"{write.sql(option, 'this')} {write.sql(option, 'value')}"
         for option in node.args.get("options") or ()
@@ -91,3 +136,13 @@ def _write_copy(write: Generator, node: exp.Expression) -> str:
         "FROM STDIN" if node.args.get("is_from") else "TO STDOUT",
         options and f"WITH ({options})",
     )
+
+
+@generates(CopyFiles)
+def _write_copy_files(write: Generator, node: exp.Expression) -> str:
+    options = [
+        f"FORMAT = '{node.args['format'].lower()}'",
+        clause(write, "AWS CONNECTION =", node, "connection"),
+        clause(write, "MAX FILE SIZE =", node, "max_file_size"),
+    ]
+    return f"{write.sql(node, 'this')} WITH ({', '.join(option for option in options if option)})"

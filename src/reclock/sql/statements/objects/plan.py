@@ -84,7 +84,7 @@ def _check_not_the_last(
     if not (isinstance(entry, IndexEntry) and is_default_name(entry.name.item)):
         return
     view = catalog.entry(entry.on)
-    others = [index for index in catalog.indexes(entry.on) if index.id not in targets]
+    others = [index for index in catalog.indexes_on(entry.on) if index.id not in targets]
     if view is not None and view.type is ItemType.VIEW and not others:
         raise RequiredIndex(entry.name.item, view.name.item)
 

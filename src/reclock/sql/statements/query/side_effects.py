@@ -19,17 +19,31 @@ from reclock.sql.queries.expressions import function_name
 from reclock.sql.statements.query.plan import plan_query_statement
 from reclock.sql.statements.query.values import Effect, Select
 from reclock.sql.syntax import nodes
-from reclock.sql.syntax.consumption import tracked_copy
+from reclock.sql.syntax.consumption import consume, tracked_copy
 
-_FUNCTIONS: dict[str, tuple[int, int, ScalarType]] = {
-    # name: how many arguments there must be, how many there may be, the type of the answer
-    "pg_cancel_backend": (1, 1, BOOLEAN),
-    "pg_terminate_backend": (1, 2, BOOLEAN),
-    "set_config": (3, 3, TEXT),
-    "nextval": (1, 1, BIGINT),
-    "currval": (1, 1, BIGINT),
-    "lastval": (0, 0, BIGINT),
-    "setval": (2, 3, BIGINT),
+_LOCKED = ((("bigint",), 1), (("integer", "integer"), 2))
+_FUNCTIONS: dict[str, tuple[tuple[tuple[tuple[str, ...], int], ...], ScalarType]] = {
+    # name: overloads (types of arguments, how many must be there), the type of the answer
+    "pg_cancel_backend": (((("text",), 1),), BOOLEAN),
+    "pg_terminate_backend": (((("text", "text"), 1),), BOOLEAN),
+    "pg_sleep": (((("double precision",), 1),), TEXT),
+    "set_config": (((("text", "text", "text"), 3),), TEXT),
+    "nextval": (((("text",), 1),), BIGINT),
+    "currval": (((("text",), 1),), BIGINT),
+    "lastval": ((((), 0),), BIGINT),
+    "setval": (((("text", "text", "text"), 2),), BIGINT),
+    "pg_advisory_unlock_all": ((((), 0),), TEXT),
+    **{
+        f"pg_{'' if waits else 'try_'}advisory_{scope}lock{mode}": (
+            _LOCKED,
+            TEXT if waits else BOOLEAN,
+        )
+        for waits in (True, False)
+        for scope in ("", "xact_")
+        for mode in ("", "_shared")
+    },
+    "pg_advisory_unlock": (_LOCKED, BOOLEAN),
+    "pg_advisory_unlock_shared": (_LOCKED, BOOLEAN),
 }
 _MARK = "reclock_effect_"
 
@@ -54,7 +68,7 @@ def plan_statement_of_query(
     for index, column in enumerate(columns):
         if column.name.startswith(_MARK):
             function, name = calls[int(column.name.removeprefix(_MARK))]
-            columns[index] = Column(name, _FUNCTIONS[function][2])
+            columns[index] = Column(name, _FUNCTIONS[function][1])
             effects.append(Effect(index, function))
     return replace(select, desc=RelationDesc(tuple(columns)), effects=tuple(effects))
 
@@ -69,13 +83,30 @@ def _marked(node: exp.Expr, calls: list[tuple[str, str]]) -> exp.Expr:
     if not isinstance(function, exp.Anonymous) or function_name(function) not in _FUNCTIONS:
         return node
     name, arguments = function_name(function), function.expressions
-    least, most, _ = _FUNCTIONS[name]
-    if not least <= len(arguments) <= most:
+    types = _argument_types(name, len(arguments))
+    if types is None:
         return node  # there is no such function, as planning says
-    calls.append((name, node.alias if isinstance(node, exp.Alias) else name))
+    alias = node.args["alias"] if isinstance(node, exp.Alias) else None
+    if alias is not None:
+        consume(alias)
+    calls.append((name, name if alias is None else fold(alias)))
     texts = [
-        exp.Cast(this=tracked_copy(argument), to=exp.DataType.build("text"))
-        for argument in arguments
+        _cast(
+            tracked_copy(argument) if type == "text" else _cast(tracked_copy(argument), type),
+            "text",
+        )
+        for argument, type in zip(arguments, types, strict=False)
     ]
-    array = exp.Cast(this=exp.Array(expressions=texts), to=exp.DataType.build("text[]"))
+    array = _cast(exp.Array(expressions=texts), "text[]")
     return exp.alias_(array, f"{_MARK}{len(calls) - 1}", copy=False)
+
+
+def _argument_types(name: str, count: int) -> tuple[str, ...] | None:
+    """The types of the overload that takes so many arguments."""
+    overloads, _ = _FUNCTIONS[name]
+    fitting = (types for types, required in overloads if required <= count <= len(types))
+    return next(fitting, None)
+
+
+def _cast(value: exp.Expr, type: str) -> exp.Expr:
+    return exp.Cast(this=value, to=exp.DataType.build(type))

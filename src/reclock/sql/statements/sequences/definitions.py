@@ -40,13 +40,15 @@ def define_sequence(
     increment = _number(given.get("increment"), old.increment if old is not None else 1)
     if increment == 0:
         raise InvalidSequence("INCREMENT must not be zero")
-    lowest, highest = -(1 << (_BITS[type] - 1)), (1 << (_BITS[type] - 1)) - 1
+    lowest, highest = _limits(type)
     is_ascending = increment > 0
     default_bounds = (1, highest) if is_ascending else (lowest, -1)
-    if old is not None and (old.type == type or "type" not in given):
-        old_bounds: tuple[int | None, int | None] = (old.minimum, old.maximum)
-    else:
-        old_bounds = (None, None)
+    old_bounds: tuple[int | None, int | None] = (None, None)
+    if old is not None:
+        # a bound that was the limit of the old type is that of the new one
+        limits = dict(zip(_limits(old.type), (lowest, highest), strict=True))
+        minimum, maximum = old.minimum, old.maximum
+        old_bounds = limits.get(minimum, minimum), limits.get(maximum, maximum)
     bounds = [
         default
         if given.get(name) is False or (given.get(name) is None and before is None)
@@ -78,6 +80,11 @@ def define_sequence(
         bool(is_cyclic) if is_cyclic is not None else old is not None and old.is_cyclic,
         _owner(options, old),
     )
+
+
+def _limits(type: ScalarType) -> tuple[int, int]:
+    """The lowest and the highest value of an integer type."""
+    return -(1 << (_BITS[type] - 1)), (1 << (_BITS[type] - 1)) - 1
 
 
 def check_restart(value: int, sequence: SequenceDefinition) -> None:

@@ -53,6 +53,13 @@ def _variable(parser: StatementParser) -> exp.Identifier:
     return parser.word("the name of a variable")
 
 
+def _named(parser: StatementParser) -> exp.Identifier:
+    """A variable, also the one that has a name of two words."""
+    if parser.accept("TIME", "ZONE"):
+        return exp.to_identifier("timezone")
+    return _variable(parser)
+
+
 @parses("SET")
 def set_variable(parser: StatementParser, words: tuple[str, ...]) -> SetVariableStatement:
     scope = parser.last_word if parser.accept_any(("SESSION", "LOCAL")) else None
@@ -97,7 +104,7 @@ def show_variable(parser: StatementParser, words: tuple[str, ...]) -> ShowVariab
         return ShowVariableStatement()
     if parser.accept("TRANSACTION", "ISOLATION", "LEVEL"):
         return ShowVariableStatement(this=exp.to_identifier("transaction_isolation"))
-    return ShowVariableStatement(this=_variable(parser))
+    return ShowVariableStatement(this=_named(parser))
 
 
 @parses("RESET")
@@ -106,7 +113,7 @@ def reset_variable(parser: StatementParser, words: tuple[str, ...]) -> ResetVari
 
 
 def variable_or_all(parser: StatementParser) -> exp.Identifier | None:
-    return None if parser.accept("ALL") else _variable(parser)
+    return None if parser.accept("ALL") else _named(parser)
 
 
 @generates(ShowVariableStatement)

@@ -147,7 +147,7 @@ def show_objects(
                 (entry.name.item, catalog.cluster_name(index.cluster_id))
                 for entry in relations
                 if entry.type is ItemType.VIEW
-                for index in catalog.indexes(entry.id)
+                for index in catalog.indexes_on(entry.id)
                 if cluster_id in (None, index.cluster_id)
             }
             return shown({"name": TEXT, "cluster": TEXT}, rows, node)
@@ -188,7 +188,7 @@ def show_create(
         if kind == "SINK":
             statement.set("continuation", None)  # which only the catalog's statements have
         else:
-            index = next(catalog.indexes(entry.id))
+            index = catalog.indexes_on(entry.id)[0]
             statement.set("materialized", True)
             statement.set("cluster", cluster_identifier(catalog.cluster_name(index.cluster_id)))
         text = to_sql(statement)
@@ -227,7 +227,7 @@ def _indexes(
     session: SessionNames,
 ) -> Iterable[Row]:
     if within is not None:
-        indexes: Iterable[IndexEntry] = catalog.indexes(catalog.resolve(within, session).id)
+        indexes: Iterable[IndexEntry] = catalog.indexes_on(catalog.resolve(within, session).id)
     else:
         scope = _scope(None, catalog, session)
         indexes = [entry for entry in catalog.indexes() if entry.name.scope == scope]

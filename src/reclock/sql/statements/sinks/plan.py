@@ -14,7 +14,14 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import Column, TypeName
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.objects import Item, ItemType
-from reclock.definitions.connections import ICEBERG, KAFKA, POSTGRES, SCHEMA_REGISTRY, broker
+from reclock.definitions.connections import (
+    HIVE,
+    ICEBERG,
+    KAFKA,
+    POSTGRES,
+    SCHEMA_REGISTRY,
+    broker,
+)
 from reclock.definitions.sinks import (
     COMPRESSIONS,
     ROW,
@@ -27,6 +34,7 @@ from reclock.definitions.sinks import (
     KafkaTarget,
     Plain,
     PostgresTarget,
+    TableRegistration,
     Target,
 )
 from reclock.errors import InvalidOption, UnsupportedSql
@@ -66,6 +74,9 @@ _PROGRESS = "reclock-progress"
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 """A name in a path of the warehouse."""
+
+_HIVE_NAME = re.compile(r"[a-z0-9_]+", re.ASCII)
+"""A name in a Hive metastore, which folds the others."""
 
 _FULL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)
 
@@ -135,7 +146,6 @@ def sink_input(
     inputs = collections(plan)
     if any((entry := catalog.entry(id.source_id)) is None or entry.is_system for id in inputs):
         raise UnsupportedSql("a sink from a view over system relations is not supported")
-    check_flat(on.desc.columns, "a sink")
     return on, frozenset(id.group for id in inputs)
 
 
@@ -149,6 +159,7 @@ def define_sink(
     """
     names = NameResolver(catalog, session)
     target = _target(node.args["target"], on, names)
+    _check_types(on.desc.columns, target)
     with_snapshot = True
     for option in node.args.get("options") or ():
         name, value = fold(option.this), option.args["value"]
@@ -163,6 +174,16 @@ def define_sink(
     if not with_snapshot and not isinstance(target, KafkaTarget | FilesTarget):
         raise InvalidOption("a table holds every row: its sink begins with a snapshot")
     return SinkDefinition(target, with_snapshot, frozenset(names.used), _continued(node, catalog))
+
+
+def _check_types(columns: Sequence[Column], target: Target) -> None:
+    """Arrays and intervals are values of JSON messages and columns of PostgreSQL tables. Raises
+    ``UnsupportedSql``."""
+    match target:
+        case PostgresTarget(key=key) | KafkaTarget(format=Json(), key=key):
+            check_flat([column for column in columns if column.name in key], "the key of a sink")
+        case _:
+            check_flat(columns, "a sink")
 
 
 def _continued(node: CreateSinkStatement, catalog: PlannerCatalog) -> Continued | None:
@@ -199,27 +220,44 @@ def _target(into: exp.Expression, on: RelationEntry, names: NameResolver) -> Tar
 
 @_target.register
 def _(into: DeltaInto, on: RelationEntry, names: NameResolver) -> Target:
-    path = _path(into, "Delta table")
+    path = relative_path(into.args["path"].name, "Delta table", "sinks")
     if not on.desc.columns:
         raise InvalidOption("a Delta table has at least one column")
-    return DeltaTarget(path)
+    connection = names.connection_in(into, HIVE)
+    if connection is None:
+        return DeltaTarget(path)
+    namespace, table = (
+        into.args[part].name if into.args.get(part) is not None else None
+        for part in ("namespace", "table")
+    )
+    for name in (namespace, table):
+        if name is not None and not _HIVE_NAME.fullmatch(name):
+            raise InvalidOption(
+                f'"{name}" is no name of a table or namespace in a metastore',
+                hint="small letters, digits and _",
+            )
+    return DeltaTarget(path, TableRegistration(connection, namespace or "", table or ""))
 
 
 @_target.register
 def _(into: FilesInto, on: RelationEntry, names: NameResolver) -> Target:
     format = into.args["format"]
-    for column in on.desc.columns:
+    check_file_columns(on.desc.columns, format)
+    return FilesTarget(relative_path(into.args["path"].name, "folder", "sinks"), format)
+
+
+def check_file_columns(columns: Sequence[Column], format: str) -> None:
+    """Raises ``UnsupportedSql`` unless files of the format can have the columns, which are flat."""
+    for column in columns:
         if format == "CSV" and column.type.name is TypeName.BYTEA:
             raise UnsupportedSql(
-                f'a sink into CSV files writes no bytea, such as "{column.name}"',
+                f'CSV files have no bytea, such as "{column.name}"',
                 hint="FORMAT PARQUET and JSON have it",
             )
-    return FilesTarget(_path(into, "folder"), format)
 
 
-def _path(into: DeltaInto | FilesInto, kind: str) -> str:
-    """The relative path of a target below the root of sinks. Raises ``InvalidOption``."""
-    path_text = into.args["path"].name
+def relative_path(path_text: str, kind: str, setting: str) -> str:
+    """The path of a target below the folder that ``setting`` names. Raises ``InvalidOption``."""
     path = PurePosixPath(path_text)
     if (
         not path_text
@@ -231,7 +269,7 @@ def _path(into: DeltaInto | FilesInto, kind: str) -> str:
     ):
         raise InvalidOption(
             f'"{path_text}" is no path of a {kind}',
-            hint="a relative path, such as 'reports/daily': it lies below the setting sinks",
+            hint=f"a relative path, such as 'reports/daily': it lies below the setting {setting}",
         )
     return str(path)
 
@@ -298,9 +336,6 @@ def _(into: PostgresInto, on: RelationEntry, names: NameResolver) -> Target:
     if not schema or not table:
         raise InvalidOption("the names of the table and its schema cannot be empty")
     key = _key(into, on)
-    for column in on.desc.columns:
-        if column.type.element is not None:
-            raise UnsupportedSql(f'a sink into PostgreSQL has no arrays, such as "{column.name}"')
     return PostgresTarget(names.connection(into.args["connection"], POSTGRES), schema, table, key)
 
 

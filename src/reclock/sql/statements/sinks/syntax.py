@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.generator import Generator
+from sqlglot.tokenizer_core import TokenType
 
 from reclock.definitions.sinks import FILE_FORMATS
 from reclock.sql.statements.sources.formats_syntax import formats, one_format, write_formats
@@ -36,9 +37,14 @@ class KafkaInto(exp.Expression):
 
 
 class DeltaInto(exp.Expression):
-    """``INTO DELTA 'path'``."""
+    """``INTO DELTA 'path' [CATALOG CONNECTION … [(NAMESPACE …, TABLE …)]]``."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"path": True}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "path": True,
+        "connection": False,
+        "namespace": False,
+        "table": False,
+    }
 
 
 class FilesInto(exp.Expression):
@@ -130,7 +136,7 @@ def _continuation(parser: StatementParser) -> Continuation:
 
 def _target(parser: StatementParser) -> exp.Expression:
     if parser.accept("DELTA"):
-        return DeltaInto(path=parser.text())
+        return _delta_into(parser)
     if parser.accept("FILES"):
         path = parser.text()
         parser.expect("FORMAT")
@@ -183,16 +189,29 @@ def _postgres_into(parser: StatementParser) -> PostgresInto:
     return PostgresInto(**options, **_key(parser))
 
 
-def _iceberg_into(parser: StatementParser) -> IcebergInto:
-    options: dict[str, object] = {}
+def _delta_into(parser: StatementParser) -> DeltaInto:
+    options: dict[str, object] = {"path": parser.text()}
     if parser.accept("CATALOG", "CONNECTION"):
         options["connection"] = parser.object_name()
+        if parser.sees_token(TokenType.L_PAREN):
+            _name_in_catalog(parser, options)
+    return DeltaInto(**options)
+
+
+def _name_in_catalog(parser: StatementParser, options: dict[str, object]) -> None:
     parser.options(
         {
             "NAMESPACE": lambda: options.update(namespace=parser.text()),
             "TABLE": lambda: options.update(table=parser.text()),
         }
     )
+
+
+def _iceberg_into(parser: StatementParser) -> IcebergInto:
+    options: dict[str, object] = {}
+    if parser.accept("CATALOG", "CONNECTION"):
+        options["connection"] = parser.object_name()
+    _name_in_catalog(parser, options)
     if len(options.keys() & {"namespace", "table"}) < 2:
         parser.raise_error("Expected NAMESPACE and TABLE")
     return IcebergInto(**options)
@@ -257,7 +276,13 @@ def _written_key(write: Generator, node: exp.Expression) -> str:
 
 @generates(DeltaInto)
 def _write_delta_into(write: Generator, node: exp.Expression) -> str:
-    return f"DELTA {write.sql(node, 'path')}"
+    names = [clause(write, part.upper(), node, part) for part in ("namespace", "table")]
+    names = [name for name in names if name]
+    return joined(
+        f"DELTA {write.sql(node, 'path')}",
+        clause(write, "CATALOG CONNECTION", node, "connection"),
+        f"({', '.join(names)})" if names else "",
+    )
 
 
 @generates(FilesInto)

@@ -18,7 +18,7 @@ from reclock.definitions.formats import (
 )
 from reclock.errors import InvalidOption, SqlSyntaxError
 from reclock.sql.names import fold
-from reclock.sql.queries.columns import check_columns, check_flat, declared_column
+from reclock.sql.queries.columns import check_columns, check_stored, declared_column
 from reclock.sql.statements.sources.formats_syntax import (
     JsonFormatClause,
     KeyValueFormat,
@@ -54,7 +54,7 @@ def declared_columns(node: exp.Expression) -> tuple[Column, ...]:
         for column in node.args.get("columns") or ()
     )
     check_columns([column.name for column in columns])
-    check_flat(columns, "a source")
+    check_stored(columns)
     return columns
 
 

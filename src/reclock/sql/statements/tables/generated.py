@@ -84,7 +84,7 @@ def name_default(column: TableColumn, catalog: PlannerCatalog, session: SessionN
 
 def _serial_type(column: TableColumn) -> exp.DType | None:
     kind = column.args["kind"]
-    if not isinstance(kind, exp.DataType):
+    if not isinstance(kind, exp.DataType) or isinstance(kind, exp.ObjectIdentifier):
         return None
     named = kind.args.get("kind")
     name = named.name if isinstance(named, exp.Identifier) else str(kind.this.value)

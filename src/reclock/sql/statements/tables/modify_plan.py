@@ -24,11 +24,12 @@ from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, fold, parts
 from reclock.sql.parameters import Parameters, constant
 from reclock.sql.planning.registry import plans
+from reclock.sql.queries.attach import attach
 from reclock.sql.queries.coercion import assign, coerce
 from reclock.sql.queries.context import Context
 from reclock.sql.queries.expressions import ExprContext, function_name, scalar
 from reclock.sql.queries.limits import NoSubqueries
-from reclock.sql.queries.planned import Planned, SubqueryValue, TypedExpr, has, scalars_of
+from reclock.sql.queries.planned import Planned, TypedExpr, scalars_of
 from reclock.sql.queries.query import new_context, plan_query
 from reclock.sql.queries.row_functions import ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope
@@ -355,8 +356,6 @@ def _values(
             sequences.setdefault((position, sequence.id), []).append(number)
             values.append(Literal(None, column.type))
         rows.append(values)
-    if any(has(value, SubqueryValue) for row in rows for value in row):
-        raise UnsupportedSql("a subquery in VALUES is not supported", hint="write a SELECT")
     names = [table.desc.names[i] for i in positions[: len(rows[0])]]
     types = [table.desc.types[i] for i in positions[: len(rows[0])]]
     desc = RelationDesc(tuple(Column(name, type) for name, type in zip(names, types, strict=True)))
@@ -372,8 +371,11 @@ def _values(
     constants = [tuple(value.value for value in row if isinstance(value, Literal)) for row in rows]
     if all(len(values) == len(row) for values, row in zip(constants, rows, strict=True)):
         return Constant(tuple(constants), desc), generated
-    parts = tuple(compute(ONE_ROW, scalars_of(row), names) for row in rows)
-    return Union(parts, desc) if len(parts) > 1 else parts[0], generated
+    parts = []
+    for row in rows:
+        plan, values = attach(ONE_ROW, row)
+        parts.append(compute(plan, scalars_of(values), names))
+    return Union(tuple(parts), desc) if len(parts) > 1 else parts[0], generated
 
 
 def default_of(table: RelationEntry, position: int, session: SessionNames) -> Scalar | None:

@@ -8,7 +8,14 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from reclock.algebra.ids import CollectionType, StorageCollectionId
-from reclock.algebra.relations import Column, RelationDesc, ScalarType, TextLimit, numeric
+from reclock.algebra.relations import (
+    Column,
+    MomentLimit,
+    RelationDesc,
+    ScalarType,
+    TextLimit,
+    numeric,
+)
 from reclock.catalog.objects import Item, ItemType
 from reclock.errors import (
     AggregateNotAllowed,
@@ -95,7 +102,7 @@ def create_table_as(
     )
 
 
-def _kept_type(column: Column) -> ScalarType | TextLimit:
+def _kept_type(column: Column) -> ScalarType | TextLimit | MomentLimit:
     if column.limit is not None:
         return column.limit
     return (

@@ -20,6 +20,7 @@ from reclock.errors import (
     UnknownColumn,
     UnsupportedSql,
 )
+from reclock.interruption import INTERRUPTIONS
 from reclock.sql.catalog.entries import Entry, IndexEntry, RelationEntry
 from reclock.sql.catalog.foreign_keys import referring_keys
 from reclock.sql.catalog.lookups import dependents_closure, snapshot_of
@@ -67,7 +68,7 @@ def plan_rewrite(
     values = ", ".join(f"{value} AS {quote(name)}" for name, value in columns.values.items())
     query = parse_one(f"SELECT {values} FROM {table.name}")
     assert isinstance(query, QueryStatement)
-    dependents = _Dependents(table, columns, catalog)
+    dependents = Dependents(table, columns, catalog)
     dependents.plan()
     return TableRewrite(
         definition_text(definition),
@@ -86,7 +87,7 @@ def views_that_need_the_key(
 ) -> Iterator[RelationEntry]:
     """The views with a GROUP BY that shows further columns because the table's primary key is among
     its keys."""
-    dependents = _Dependents(table, ColumnChanges(table.desc), catalog)
+    dependents = Dependents(table, ColumnChanges(table.desc), catalog)
     for view in catalog.relations():
         if view.query is not None and table.id in view.depends_on:
             has_groups = parse_one(view.create_sql or "").find(exp.Group) is not None
@@ -95,7 +96,7 @@ def views_that_need_the_key(
 
 
 @dataclass(slots=True)
-class _Dependents:
+class Dependents:
     """What becomes of the objects that depend on the table."""
 
     table: RelationEntry
@@ -183,6 +184,8 @@ class _Dependents:
         try:
             self._pin(node, remaining)
             planned = planner(node, item, view.name, self.catalog)
+        except INTERRUPTIONS:
+            raise
         except ReclockError:
             return False
         return isinstance(planned, RelationEntry) and planned.desc.names == view.desc.names

@@ -4,6 +4,7 @@ they return."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -82,7 +83,15 @@ def plan_returning(
     width = len(plan.desc) - len(others.columns)
     row = [*column_refs(plan.desc)[:width], *values]
     wide = compute(wide, row, [*plan.desc.names[:width], *(name for name, _ in items)])
-    return wide, RelationDesc(wide.desc.columns[width:])
+    limits = {start + place: column.limit for place, column in enumerate(table.desc.columns)}
+    return wide, RelationDesc(
+        tuple(
+            replace(column, limit=limits.get(value.index))
+            if isinstance(value, ColumnRef)
+            else column
+            for value, column in zip(values, wide.desc.columns[width:], strict=True)
+        )
+    )
 
 
 WRITTEN = StorageCollectionId(GlobalId("t0"))

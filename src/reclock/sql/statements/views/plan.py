@@ -13,7 +13,6 @@ from reclock.algebra.relations import RelationDesc
 from reclock.catalog.objects import Item, ItemType
 from reclock.compute.rendering import check_supported
 from reclock.errors import (
-    DependentObjects,
     SqlSyntaxError,
     SystemObjectProtected,
     UnsupportedSql,
@@ -25,8 +24,8 @@ from reclock.plan.relational import Plan, collections
 from reclock.plan.rules import optimize
 from reclock.plan.scalars import ColumnRef
 from reclock.plan.temporal import check_maintainable
-from reclock.sql.catalog.entries import IndexEntry, RelationEntry
-from reclock.sql.catalog.lookups import dependents_closure, find_object
+from reclock.sql.catalog.entries import Entry, IndexEntry, RelationEntry
+from reclock.sql.catalog.lookups import find_object
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import (
     QualifiedName,
@@ -44,6 +43,13 @@ from reclock.sql.queries.query import definition_context, plan_query
 from reclock.sql.queries.views import expand
 from reclock.sql.statements.tables.alter_plan import AlterTable
 from reclock.sql.statements.tables.unique_indexes import add_unique_index
+from reclock.sql.statements.views.replacement import (
+    NO_REPLACEMENT,
+    ViewReplacement,
+    catalog_after,
+    materialized_in,
+    plan_replacement,
+)
 from reclock.sql.statements.views.syntax import (
     CreateIndexStatement,
     CreateViewStatement,
@@ -70,23 +76,20 @@ def create_view(
     node: CreateViewStatement, catalog: PlannerCatalog, session: SessionNames
 ) -> CreateView | Skipped:
     name = catalog.locate(parts(node.this), session)
-    replaces: tuple[GlobalId, ...] = ()
     old = catalog.within(name.scope).get(name.item)
-    if node.args.get("replace") and old is not None:
+    is_replaced = bool(node.args.get("replace")) and old is not None
+    if old is not None and is_replaced:
         if old.type is not ItemType.VIEW:
             raise WrongObjectType(str(name), "view", kind_of(old))
-        ids, dependents = dependents_closure({old.id}, catalog)
-        if dependents:
-            raise DependentObjects("view", str(name), dependents)
-        replaces = ids
     else:
         skipped = skip_existing(node, name, ItemType.VIEW, catalog)
         if skipped is not None:
             return skipped
     normal = tracked_copy(node)
     view = define_view(normal, catalog, session)
-    if set(replaces) & view.depends_on:
-        raise DependentObjects("view", str(name), [str(name)])
+    replacement = NO_REPLACEMENT
+    if old is not None and is_replaced:
+        replacement = _replacement(old, view, catalog)
     index = None
     if node.args.get("materialized"):
         _check_maintainable(view.plan, catalog)
@@ -97,14 +100,36 @@ def create_view(
             chosen_cluster(node, catalog, session),
             catalog,
             [name.item],
-            gone=replaces,
+            gone=replacement.dropped,
         )
     for argument in ("exists", "replace", "materialized", "cluster"):
         normal.set(argument, None)
     normal.set("this", name.to_table())
     return CreateView(
-        name, definition_text(normal), view.plan, view.desc, view.depends_on, replaces, index
+        name, definition_text(normal), view.plan, view.desc, view.depends_on, replacement, index
     )
+
+
+def _replacement(old: Entry, view: DefinedView, catalog: PlannerCatalog) -> ViewReplacement:
+    """Raises ``DependentObjects`` and others if an object that depends on the old view, or its index,
+    cannot follow."""
+    new = RelationEntry(
+        old.id,
+        StorageCollectionId(old.id),
+        old.name,
+        ItemType.VIEW,
+        view.desc,
+        view.plan,
+        None,
+        view.depends_on,
+    )
+    replacement = plan_replacement(old, new, catalog)
+    if replacement.recreated:
+        after = catalog_after(new, replacement, catalog)
+        for dependent in materialized_in(after, replacement):
+            if dependent.query is not None:
+                _check_maintainable(dependent.query, after)
+    return replacement
 
 
 def define_view(
@@ -219,15 +244,15 @@ class CreateIndex:
 
 @dataclass(frozen=True, slots=True)
 class CreateView:
-    """``replaces`` are the ids that go when the view comes (dependents first); ``index`` comes with
-    CREATE MATERIALIZED VIEW."""
+    """``replacement`` says what goes when the view comes; ``index`` comes with CREATE MATERIALIZED
+    VIEW."""
 
     name: QualifiedName
     create_sql: str
     plan: Plan
     desc: RelationDesc
     depends_on: frozenset[GlobalId]
-    replaces: tuple[GlobalId, ...] = ()
+    replacement: ViewReplacement = NO_REPLACEMENT
     index: CreateIndex | None = None
 
     @property

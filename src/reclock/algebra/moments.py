@@ -1,0 +1,18 @@
+"""Moments with fewer digits than microseconds have."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+_START = datetime(2000, 1, 1)
+START_US = 946_684_800_000_000
+"""From when on PostgreSQL counts, in microseconds since 1970: halves are rounded away from it."""
+
+
+def round_moment(moment: datetime, digits: int) -> datetime:
+    """The nearest moment with so many digits after the seconds, as PostgreSQL rounds. Raises
+    ``OverflowError`` beyond the last year."""
+    start = _START if moment.tzinfo is None else _START.replace(tzinfo=UTC)
+    elapsed, step = (moment - start) // timedelta(microseconds=1), 10 ** (6 - digits)
+    whole = (abs(elapsed) + step // 2) // step * step
+    return start + timedelta(microseconds=-whole if elapsed < 0 else whole)

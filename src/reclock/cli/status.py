@@ -1,0 +1,138 @@
+"""``reclock status``: the environment at a glance, once or live, for a terminal or a program."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Container, Mapping, Sequence
+from pathlib import Path
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from reclock.adapter.query.overview import overview_of
+from reclock.cli.output import print_json
+from reclock.introspection.overview import ObjectOverview, Overview
+from reclock.introspection.page import duration, moment, size
+from reclock.runtime.environment import Environment
+
+_STYLES = {"running": "green", "online": "green", "late": "yellow", "offline": "yellow"}
+_PROBLEM_STYLE = "bold red"
+_WIDTH = 200
+"""The columns of a screen that is no terminal's."""
+
+
+def show_status(home: Path | None, *, every_s: float | None, is_json: bool = False) -> bool:
+    """Print the state of the environment, every ``every_s`` seconds until SIGINT, or once. Returns
+    whether an object had a problem the last time.
+
+    On a terminal each screen replaces the one before.
+    """
+    with Environment.open(home) as environment:
+        overview = overview_of(environment)
+        if is_json or every_s is None or not sys.stdout.isatty():
+            _print(overview, is_json=is_json)
+            while every_s is not None:
+                time.sleep(every_s)
+                overview = overview_of(environment)
+                _print(overview, is_json=is_json)
+            return overview.problems > 0
+        with Live(screen(overview), screen=True, auto_refresh=False) as live:
+            while True:
+                time.sleep(every_s)
+                live.update(screen(overview_of(environment)), refresh=True)
+
+
+def _print(overview: Overview, *, is_json: bool) -> None:
+    if is_json:
+        print_json(overview)
+    else:
+        width = None if sys.stdout.isatty() else _WIDTH
+        Console(width=width).print(screen(overview))
+
+
+def screen(overview: Overview) -> Group:
+    """The overview as tables: what needs attention first."""
+    count = len(overview.objects)
+    parts: list[RenderableType] = [
+        Text.assemble(
+            f"{moment(overview.now)} UTC, {count} {'object' if count == 1 else 'objects'}, ",
+            _problems(overview.problems),
+        ),
+        _objects(overview.objects),
+    ]
+    parts += [_problem(object) for object in overview.objects if object.is_problem]
+    if overview.replicas:
+        parts.append(_replicas(overview))
+    return Group(*parts)
+
+
+def _problems(count: int) -> Text:
+    if not count:
+        return Text("no problems", "green")
+    return Text(f"{count} {'problem' if count == 1 else 'problems'}", _PROBLEM_STYLE)
+
+
+def _objects(objects: tuple[ObjectOverview, ...]) -> Table:
+    rows = []
+    for it in objects:
+        style = _PROBLEM_STYLE if it.is_problem else _STYLES.get(it.status, "")
+        phase = f" {it.claim_phase}" if it.claim_phase else ""
+        moved = (f"{it.total.updates:,}", size(it.total.bytes)) if it.total else ("", "")
+        rows.append(
+            {
+                "Object": Text(it.name),
+                "Type": Text(it.type),
+                "Status": Text.assemble((it.status, style), phase),
+                "Behind": Text("" if it.lag_ms is None else duration(it.lag_ms)),
+                "Rows": Text(moved[0]),
+                "Bytes": Text(moved[1]),
+                "Last refresh or audit": Text(_last_work(it)),
+                "Held back by": Text(it.culprit or ""),
+            }
+        )
+    return _table(rows, numbers=("Behind", "Rows", "Bytes"))
+
+
+def _last_work(object: ObjectOverview) -> str:
+    if (refresh := object.refresh) is not None:
+        return f"{refresh.how}, {refresh.updates:,} updates in {duration(refresh.duration_ms)}"
+    return f"audit {object.audit.outcome}" if object.audit is not None else ""
+
+
+def _problem(object: ObjectOverview) -> Text:
+    """The error of an object, and the statements that end it."""
+    lines = [f"{object.name}: {object.error or object.status}"]
+    lines += [f"  detail: {object.detail}"] if object.detail else []
+    lines += [f"  hint: {object.hint}"] if object.hint else []
+    lines += [f"  {way.statement};  -- {way.follows}" for way in object.ways_out]
+    return Text("\n".join(lines), "red")
+
+
+def _replicas(overview: Overview) -> Table:
+    rows = [
+        {
+            "Cluster": Text(it.cluster),
+            "Replica": Text(it.name or "virtual"),
+            "Status": Text(it.status, _STYLES.get(it.status, _PROBLEM_STYLE)),
+            "CPU": Text("" if it.cpu_percent is None else f"{it.cpu_percent} %"),
+            "Memory": Text("" if it.memory_bytes is None else size(it.memory_bytes)),
+        }
+        for it in overview.replicas
+    ]
+    return _table(rows, numbers=("CPU", "Memory"))
+
+
+def _table(rows: Sequence[Mapping[str, Text]], *, numbers: Container[str]) -> Table:
+    """The rows, without columns that are empty in all of them."""
+    shown = list(dict.fromkeys(name for row in rows for name, cell in row.items() if cell.plain))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in rows[0] if rows else ():
+        if name in shown:
+            table.add_column(name, justify="right" if name in numbers else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(cell for name, cell in row.items() if name in shown))
+    return table

@@ -1,0 +1,463 @@
+"""Functions of JSON documents that the engines call, on columns of documents in normal form.
+
+A result is NULL if an argument is. A function never fails, because Spark calls it also for rows
+that a CASE excludes: a value that begins with `FAILURE` is an error, which the calling SQL raises.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from reclock.algebra.byte_texts import (
+    bytes_of,
+    decoded,
+    digest,
+    encoded,
+    extended_hash_of_text,
+    hash_of_text,
+    of_literal,
+    text_of,
+)
+from reclock.algebra.json_documents import dumps, loads, normal_form, ordered
+from reclock.algebra.moment_formats import moment_of
+from reclock.algebra.number_formats import double_text, number_text
+from reclock.algebra.number_reading import number_of
+from reclock.algebra.textual import TEXTUAL_TYPES
+from reclock.compute.expressions.json_path_results import path_exists, path_items, path_match
+from reclock.compute.expressions.json_paths import (
+    INDEX,
+    MISSING,
+    delete_path,
+    failure,
+    insert_path,
+    item_at,
+    set_path,
+    without,
+)
+from reclock.errors import ReclockError
+from reclock.plan.functions.json_calls import PREFIX, reader_name
+
+_TEXT, _INTEGER, _DOUBLE, _BOOLEAN = pa.string(), pa.int32(), pa.float64(), pa.bool_()
+_TEXTS = pa.list_(pa.string())
+_OF_PATH = (_TEXT, _TEXT, _TEXT, _BOOLEAN)
+
+
+@dataclass(frozen=True, slots=True)
+class PythonFunction:
+    """A function of single values, as a function of Arrow columns."""
+
+    function: Callable[..., Any]
+    parameters: tuple[pa.DataType, ...]
+    result: pa.DataType
+
+    def of_columns(self) -> Callable[..., pa.Array]:
+        """The function for an engine, which looks at the number of parameters and their
+        annotations."""
+
+        def one(column: pa.Array) -> pa.Array:
+            return self._computed(column)
+
+        def two(left: pa.Array, right: pa.Array) -> pa.Array:
+            return self._computed(left, right)
+
+        def four(a: pa.Array, b: pa.Array, c: pa.Array, d: pa.Array) -> pa.Array:
+            return self._computed(a, b, c, d)
+
+        functions: dict[int, Callable[..., pa.Array]] = {1: one, 2: two, 4: four}
+        return functions[len(self.parameters)]
+
+    def _computed(self, *columns: pa.Array) -> pa.Array:
+        function = self.function
+        rows = zip(*(column.to_pylist() for column in columns), strict=True)
+        return pa.array([None if None in row else function(*row) for row in rows], self.result)
+
+
+# --- parts of documents ---
+
+
+def _field(document: str, key: str) -> object:
+    value = loads(document)
+    return value.get(key, MISSING) if isinstance(value, dict) else MISSING
+
+
+def _element(document: str, index: int) -> object:
+    """A scalar is an array of one here, as PostgreSQL stores it."""
+    value = loads(document)
+    if isinstance(value, dict):
+        return MISSING
+    return item_at(value if isinstance(value, list) else [value], index)
+
+
+def _path(document: str, path: Sequence[str | None]) -> object:
+    value = loads(document)
+    for step in path:
+        if step is None:
+            return MISSING
+        if isinstance(value, dict):
+            value = value.get(step, MISSING)
+        elif isinstance(value, list) and INDEX.fullmatch(step):
+            value = item_at(value, int(step))
+        else:
+            return MISSING
+    return value
+
+
+def _as_document(value: Any) -> str | None:
+    return None if value is MISSING else dumps(value)
+
+
+def _as_text(value: Any) -> str | None:
+    """A string without its quotes; NULL for null."""
+    if value is MISSING or value is None:
+        return None
+    return value if isinstance(value, str) else dumps(value)
+
+
+def _field_document(document: str, key: str) -> str | None:
+    return _as_document(_field(document, key))
+
+
+def _field_text(document: str, key: str) -> str | None:
+    return _as_text(_field(document, key))
+
+
+def _element_document(document: str, index: int) -> str | None:
+    return _as_document(_element(document, index))
+
+
+def _element_text(document: str, index: int) -> str | None:
+    return _as_text(_element(document, index))
+
+
+def _path_document(document: str, path: Sequence[str | None]) -> str | None:
+    return _as_document(_path(document, path))
+
+
+def _path_text(document: str, path: Sequence[str | None]) -> str | None:
+    return _as_text(_path(document, path))
+
+
+def _array_length(document: str) -> str:
+    value = loads(document)
+    if isinstance(value, list):
+        return str(len(value))
+    what = "non-array" if isinstance(value, dict) else "scalar"
+    return failure("22023", f"cannot get array length of a {what}")
+
+
+def _keys(document: str) -> list[str]:
+    value = loads(document)
+    return list(value) if isinstance(value, dict) else []
+
+
+def _items(document: str) -> list[str]:
+    """The elements of an array, or the values of an object."""
+    return [dumps(item) for item in _parts(document)]
+
+
+def _item_texts(document: str) -> list[str | None]:
+    return [_as_text(item) for item in _parts(document)]
+
+
+def _parts(document: str) -> Sequence[Any]:
+    value = loads(document)
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+def _rows_failure(document: str, function: str) -> str | None:
+    """Why ``function`` has no rows of the document; None if it has."""
+    value = loads(document)
+    if function.startswith("jsonb_array_elements"):
+        if isinstance(value, list):
+            return None
+        what = "an object" if isinstance(value, dict) else "a scalar"
+        return failure("22023", f"cannot extract elements from {what}")
+    if isinstance(value, dict):
+        return None
+    what = "an array" if isinstance(value, list) else "a scalar"
+    return failure(
+        "22023",
+        f"cannot call {function} on {what if function == 'jsonb_object_keys' else 'a non-object'}",
+    )
+
+
+# --- containment and existence ---
+
+
+def _contains(document: str, other: str) -> bool:
+    value, part = loads(document), loads(other)
+    if isinstance(value, list) and not isinstance(part, list | dict):
+        return _has_scalar(value, part)
+    return _holds(value, part)
+
+
+def _holds(value: Any, part: Any) -> bool:
+    """PostgreSQL's ``JsonbDeepContains``."""
+    if isinstance(value, dict) and isinstance(part, dict):
+        return all(name in value and _holds(value[name], member) for name, member in part.items())
+    if isinstance(value, list) and isinstance(part, list):
+        return all(
+            any(isinstance(own, list | dict) and _holds(own, item) for own in value)
+            if isinstance(item, list | dict)
+            else _has_scalar(value, item)
+            for item in part
+        )
+    return _is_same_scalar(value, part)
+
+
+def _has_scalar(items: Sequence[Any], scalar: Any) -> bool:
+    return any(_is_same_scalar(item, scalar) for item in items)
+
+
+def _is_same_scalar(one: Any, other: Any) -> bool:
+    """Python takes true for 1."""
+    if isinstance(one, list | dict) or isinstance(other, list | dict):
+        return False
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+
+
+def _exists(document: str, key: str) -> bool:
+    value = loads(document)
+    if isinstance(value, dict):
+        return key in value
+    return any(item == key for item in (value if isinstance(value, list) else [value]))
+
+
+def _exists_any(document: str, keys: Sequence[str | None]) -> bool:
+    return any(key is not None and _exists(document, key) for key in keys)
+
+
+def _exists_all(document: str, keys: Sequence[str | None]) -> bool:
+    return all(key is None or _exists(document, key) for key in keys)
+
+
+# --- documents made of others ---
+
+
+def _concat(document: str, other: str) -> str:
+    left, right = loads(document), loads(other)
+    if isinstance(left, dict) and isinstance(right, dict):
+        return dumps(ordered({**left, **right}))
+    return dumps([*_listed(left), *_listed(right)])
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _delete_keys(document: str, keys: Sequence[str | None]) -> str:
+    value = loads(document)
+    if isinstance(value, dict):
+        return dumps({name: member for name, member in value.items() if name not in keys})
+    if isinstance(value, list):
+        names = [key for key in keys if key is not None]
+        return dumps([item for item in value if not (isinstance(item, str) and item in names)])
+    return failure("22023", "cannot delete from scalar")
+
+
+def _delete_key(document: str, key: str) -> str:
+    return _delete_keys(document, [key])
+
+
+def _delete_element(document: str, index: int) -> str:
+    value = loads(document)
+    if isinstance(value, dict):
+        return failure("22023", "cannot delete from object using integer index")
+    if not isinstance(value, list):
+        return failure("22023", "cannot delete from scalar")
+    return dumps(without(value, index))
+
+
+def _strip_nulls(document: str) -> str:
+    return dumps(_stripped(loads(document)))
+
+
+def _stripped(value: Any) -> object:
+    if isinstance(value, dict):
+        return {name: _stripped(member) for name, member in value.items() if member is not None}
+    return [_stripped(item) for item in value] if isinstance(value, list) else value
+
+
+def _pretty(document: str) -> str:
+    return _indented(loads(document), "\n")
+
+
+def _indented(value: Any, line: str) -> str:
+    inner = line + "    "
+    if isinstance(value, dict):
+        members = [
+            f"{inner}{dumps(name)}: {_indented(member, inner)}" for name, member in value.items()
+        ]
+        return f"{{{','.join(members)}{line}}}"
+    if isinstance(value, list):
+        return f"[{','.join(inner + _indented(item, inner) for item in value)}{line}]"
+    return dumps(value)
+
+
+def _build_object(keys: Sequence[str | None], values: Sequence[str | None]) -> str:
+    """Values are documents; NULL is null."""
+    members: dict[str, Any] = {}
+    for place, (key, value) in enumerate(zip(keys, values, strict=True)):
+        if key is None:
+            return failure("22023", f"argument {2 * place + 1}: key must not be null")
+        members[key] = _member(value)
+    return dumps(ordered(members))
+
+
+def _object_of_pairs(pairs: Sequence[str]) -> str:
+    """The last value of a key counts."""
+    members: dict[str, Any] = {}
+    for key, value in map(loads, pairs):
+        if key is None:
+            return failure("22023", "field name must not be null")
+        members[key] = value
+    return dumps(ordered(members))
+
+
+def _build_array(values: Sequence[str | None]) -> str:
+    return dumps([_member(value) for value in values])
+
+
+def _member(document: str | None) -> object:
+    return None if document is None else loads(document)
+
+
+# --- SQL values as documents, and back ---
+
+
+def _or_failure(function: Callable[..., str]) -> Callable[..., str]:
+    """As ``function``; an error is a failure."""
+
+    def call(*arguments: Any) -> str:
+        try:
+            return function(*arguments)
+        except ReclockError as error:
+            return failure(error.sqlstate, error.message)
+
+    return call
+
+
+def _of_double(number: float) -> str:
+    """Its shortest digits; a string if it is no finite number."""
+    if math.isfinite(number):
+        return normal_form(repr(number))
+    return '"NaN"' if math.isnan(number) else f'"{"-" if number < 0 else ""}Infinity"'
+
+
+def _of_strings(texts: Sequence[str | None]) -> str:
+    return dumps(list(texts))
+
+
+def _scalar(document: str, type: str) -> str | None:
+    """The text of a number or a boolean as SQL type ``type`` prints it, or a failure.
+
+    A number is rounded to an integer half away from zero. JSON's null is NULL.
+    """
+    value = loads(document)
+    if value is None:
+        return None
+    if isinstance(value, bool) != (type == "boolean") or not isinstance(value, int | Decimal):
+        return failure("22023", f"cannot cast jsonb {_kind(value)} to type {type}")
+    number = Decimal(value)
+    if type in _LARGEST:
+        whole = number.to_integral_value(ROUND_HALF_UP)
+        is_in_range = -_LARGEST[type] - 1 <= whole <= _LARGEST[type]
+        return str(int(whole)) if is_in_range else failure("22003", f"{type} out of range")
+    if type in _SMALLEST and number and not _SMALLEST[type] < number.copy_abs() < _INFINITE[type]:
+        return failure("22003", f'"{document}" is out of range for type {type}')
+    return document
+
+
+_LARGEST = {"smallint": 2**15 - 1, "integer": 2**31 - 1, "bigint": 2**63 - 1}
+_INFINITE = {
+    "real": Decimal("3.4028235677973366e38"),
+    "double precision": Decimal("1.7976931348623158e308"),
+}
+_SMALLEST = {
+    "real": Decimal("7.006492321624085e-46"),
+    "double precision": Decimal("2.4703282292062328e-324"),
+}
+"""Numbers from where on the nearest floating-point number is infinite, and up to where it is 0."""
+
+
+def _kind(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case str():
+            return "string"
+        case dict():
+            return "object"
+        case list():
+            return "array"
+        case _:
+            return "numeric"
+
+
+_FUNCTIONS: Mapping[str, PythonFunction] = {
+    **{
+        reader_name(each.type): PythonFunction(_or_failure(each.normal_form), (_TEXT,), _TEXT)
+        for each in TEXTUAL_TYPES.values()
+    },
+    "field": PythonFunction(_field_document, (_TEXT, _TEXT), _TEXT),
+    "field_text": PythonFunction(_field_text, (_TEXT, _TEXT), _TEXT),
+    "element": PythonFunction(_element_document, (_TEXT, _INTEGER), _TEXT),
+    "element_text": PythonFunction(_element_text, (_TEXT, _INTEGER), _TEXT),
+    "path": PythonFunction(_path_document, (_TEXT, _TEXTS), _TEXT),
+    "path_text": PythonFunction(_path_text, (_TEXT, _TEXTS), _TEXT),
+    "array_length": PythonFunction(_array_length, (_TEXT,), _TEXT),
+    "rows_failure": PythonFunction(_rows_failure, (_TEXT, _TEXT), _TEXT),
+    "keys": PythonFunction(_keys, (_TEXT,), _TEXTS),
+    "items": PythonFunction(_items, (_TEXT,), _TEXTS),
+    "item_texts": PythonFunction(_item_texts, (_TEXT,), _TEXTS),
+    "contains": PythonFunction(_contains, (_TEXT, _TEXT), _BOOLEAN),
+    "exists": PythonFunction(_exists, (_TEXT, _TEXT), _BOOLEAN),
+    "exists_any": PythonFunction(_exists_any, (_TEXT, _TEXTS), _BOOLEAN),
+    "exists_all": PythonFunction(_exists_all, (_TEXT, _TEXTS), _BOOLEAN),
+    "concat": PythonFunction(_concat, (_TEXT, _TEXT), _TEXT),
+    "delete_key": PythonFunction(_delete_key, (_TEXT, _TEXT), _TEXT),
+    "delete_keys": PythonFunction(_delete_keys, (_TEXT, _TEXTS), _TEXT),
+    "delete_element": PythonFunction(_delete_element, (_TEXT, _INTEGER), _TEXT),
+    "delete_path": PythonFunction(delete_path, (_TEXT, _TEXTS), _TEXT),
+    "set": PythonFunction(set_path, (_TEXT, _TEXTS, _TEXT, _BOOLEAN), _TEXT),
+    "insert": PythonFunction(insert_path, (_TEXT, _TEXTS, _TEXT, _BOOLEAN), _TEXT),
+    "moment": PythonFunction(_or_failure(moment_of), (_TEXT, _TEXT), _TEXT),
+    "number_of": PythonFunction(_or_failure(number_of), (_TEXT, _TEXT), _TEXT),
+    "path_items": PythonFunction(path_items, _OF_PATH, _TEXT),
+    "path_exists": PythonFunction(path_exists, _OF_PATH, _TEXT),
+    "path_match": PythonFunction(path_match, _OF_PATH, _TEXT),
+    "encoded": PythonFunction(_or_failure(encoded), (_TEXT, _TEXT), _TEXT),
+    "decoded": PythonFunction(_or_failure(decoded), (_TEXT, _TEXT), _TEXT),
+    "text_of": PythonFunction(_or_failure(text_of), (_TEXT, _TEXT), _TEXT),
+    "bytes_of": PythonFunction(_or_failure(bytes_of), (_TEXT, _TEXT), _TEXT),
+    "bytes_of_literal": PythonFunction(_or_failure(of_literal), (_TEXT,), _TEXT),
+    "digest": PythonFunction(digest, (_TEXT, _TEXT), _TEXT),
+    "hash_of_text": PythonFunction(hash_of_text, (_TEXT,), _INTEGER),
+    "extended_hash_of_text": PythonFunction(extended_hash_of_text, (_TEXT, _TEXT), _TEXT),
+    "number_text": PythonFunction(_or_failure(number_text), (_TEXT, _TEXT), _TEXT),
+    "double_text": PythonFunction(_or_failure(double_text), (_DOUBLE, _TEXT), _TEXT),
+    "strip_nulls": PythonFunction(_strip_nulls, (_TEXT,), _TEXT),
+    "pretty": PythonFunction(_pretty, (_TEXT,), _TEXT),
+    "build_object": PythonFunction(_build_object, (_TEXTS, _TEXTS), _TEXT),
+    "build_array": PythonFunction(_build_array, (_TEXTS,), _TEXT),
+    "object_of_pairs": PythonFunction(_object_of_pairs, (_TEXTS,), _TEXT),
+    "of_string": PythonFunction(dumps, (_TEXT,), _TEXT),
+    "of_number": PythonFunction(normal_form, (_TEXT,), _TEXT),
+    "of_strings": PythonFunction(_of_strings, (_TEXTS,), _TEXT),
+    "of_double": PythonFunction(_of_double, (_DOUBLE,), _TEXT),
+    "scalar": PythonFunction(_scalar, (_TEXT, _TEXT), _TEXT),
+}
+JSON_FUNCTIONS: Mapping[str, PythonFunction] = {
+    PREFIX + name: each for name, each in _FUNCTIONS.items()
+}
+"""By the name under which the engines know them."""

@@ -1,0 +1,153 @@
+"""Scalar expressions as SQL of an engine, and which columns they read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import singledispatch
+
+from reclock.compute.expressions.eager_calls import shielded
+from reclock.errors import InternalError
+from reclock.plan import functions
+from reclock.plan.functions.casts import write_cast
+from reclock.plan.functions.floats import positive_zero
+from reclock.plan.functions.registry import Site, write
+from reclock.plan.functions.sql_names import literal
+from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Scalar
+from reclock.plan.totality import could_error
+
+
+@singledispatch
+def to_sql(scalar: Scalar, engine: str, columns: Sequence[str]) -> str:
+    """``scalar`` as SQL that can stand anywhere in an expression. ``columns`` spells the input's
+    columns, in order."""
+    raise InternalError(f"no scalar expression: {scalar!r}")
+
+
+@to_sql.register
+def _(scalar: ColumnRef, engine: str, columns: Sequence[str]) -> str:
+    return columns[scalar.index]
+
+
+@to_sql.register
+def _(scalar: Literal, engine: str, columns: Sequence[str]) -> str:
+    return literal(engine, scalar.value, scalar.type)
+
+
+@to_sql.register
+def _(scalar: Call, engine: str, columns: Sequence[str]) -> str:
+    if scalar.function in _DECIDING and any(map(could_error, scalar.arguments[1:])):
+        return _in_order(scalar, engine, columns)
+    return positive_zero(
+        engine,
+        write(functions.SCALARS, scalar.function, engine, _site(scalar, engine, columns)),
+        scalar.type,
+    )
+
+
+@to_sql.register
+def _(scalar: Cast, engine: str, columns: Sequence[str]) -> str:
+    written = write_cast(
+        engine, to_sql(scalar.operand, engine, columns), scalar.operand.type, scalar.type
+    )
+    return positive_zero(engine, written, scalar.type)
+
+
+@to_sql.register
+def _(scalar: Case, engine: str, columns: Sequence[str]) -> str:
+    scalar = shielded(scalar) if engine == "spark" else scalar
+    written = [
+        (to_sql(condition, engine, columns), to_sql(result, engine, columns))
+        for condition, result in scalar.branches
+    ]
+    branches = "".join(f" WHEN {condition} THEN {result}" for condition, result in written)
+    return f"(CASE{branches} ELSE {to_sql(scalar.otherwise, engine, columns)} END)"
+
+
+_DECIDING = {"and": "FALSE", "or": "TRUE"}
+"""The operators whose answer one argument can decide, each with that argument."""
+
+
+def _in_order(scalar: Call[Scalar], engine: str, columns: Sequence[str]) -> str:
+    """AND or OR that evaluates no argument after one that decides, as in PostgreSQL: only a CASE
+    keeps an engine from evaluating all of them."""
+    first, *rest = scalar.arguments
+    others = rest[0] if len(rest) == 1 else Call(scalar.function, tuple(rest), scalar.type)
+    written, decided = to_sql(first, engine, columns), _DECIDING[scalar.function]
+    both = f"({written} {scalar.function.upper()} {to_sql(others, engine, columns)})"
+    return f"(CASE WHEN {written} IS {decided} THEN {decided} ELSE {both} END)"
+
+
+def condition_to_sql(condition: Scalar, engine: str, columns: Sequence[str]) -> str:
+    """``condition`` of a filter or join. There engines evaluate AND and OR in order themselves, and
+    optimize them."""
+    if isinstance(condition, Call) and condition.function in _DECIDING:
+        parts = [condition_to_sql(part, engine, columns) for part in condition.arguments]
+        return f"({f' {condition.function.upper()} '.join(parts)})"
+    return to_sql(condition, engine, columns)
+
+
+def aggregate_to_sql(
+    aggregate: Aggregate, engine: str, columns: Sequence[str], over: str = ""
+) -> str:
+    """``aggregate`` over the rows of a group, as SQL; or over those that `` OVER (…)`` says."""
+    kept = (
+        f" FILTER (WHERE {to_sql(aggregate.filter, engine, columns)})" if aggregate.filter else ""
+    )
+    site = _site(
+        aggregate, engine, columns, is_distinct=aggregate.is_distinct, filter=kept, over=over
+    )
+    return positive_zero(
+        engine, write(functions.AGGREGATES, aggregate.function, engine, site), aggregate.type
+    )
+
+
+def references(scalar: Scalar | Aggregate | None) -> frozenset[int]:
+    """The input columns that the expression reads."""
+    match scalar:
+        case ColumnRef():
+            return frozenset({scalar.index})
+        case Cast():
+            return references(scalar.operand)
+        case Call():
+            return _all(scalar.arguments)
+        case Case():
+            return _all([part for branch in scalar.branches for part in branch]) | references(
+                scalar.otherwise
+            )
+        case Aggregate():
+            return _all(scalar.arguments) | references(scalar.filter)
+        case _:
+            return frozenset()
+
+
+def all_references(scalars: Sequence[Scalar | Aggregate]) -> frozenset[int]:
+    """The input columns that any of the expressions reads."""
+    return _all(scalars)
+
+
+def _all(scalars: Sequence[Scalar | Aggregate]) -> frozenset[int]:
+    return frozenset().union(*(references(scalar) for scalar in scalars))
+
+
+def _site(
+    call: Call | Aggregate,
+    engine: str,
+    columns: Sequence[str],
+    *,
+    is_distinct: bool = False,
+    filter: str = "",
+    over: str = "",
+) -> Site:
+    return Site(
+        tuple(to_sql(argument, engine, columns) for argument in call.arguments),
+        tuple(argument.type for argument in call.arguments),
+        call.type,
+        {
+            index: argument.value
+            for index, argument in enumerate(call.arguments)
+            if isinstance(argument, Literal)
+        },
+        is_distinct,
+        filter,
+        over,
+    )

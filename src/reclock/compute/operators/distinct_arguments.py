@@ -1,0 +1,115 @@
+"""Aggregates over the different values of their arguments, where equal values change nothing.
+
+A least or largest value and what counts only different values do not follow from changes alone: if
+a row goes, the others decide. But ``DISTINCT`` can be maintained from changes, and has each value
+once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reclock.algebra.relations import ScalarType, TypeName
+from reclock.plan.build import compute, project
+from reclock.plan.relational import Distinct, Join, JoinKind, Plan, Reduce, inputs, with_inputs
+from reclock.plan.scalars import Aggregate, ColumnRef, Literal, Scalar
+from reclock.plan.totality import could_error
+
+_IGNORES_COPIES = ("min", "max", "bool_and", "bool_or")
+
+
+def over_distinct_arguments(plan: Plan) -> Plan:
+    """An equal plan in which such aggregates without ``GROUP BY`` read the different values of
+    their arguments.
+
+    Other aggregates beside them are computed apart. A node that several nodes read stays one node.
+    """
+    return _rewritten(plan, {})
+
+
+def ignores_copies(aggregate: Aggregate) -> bool:
+    """Whether further rows with values that it has seen change nothing."""
+    return bool(aggregate.arguments) and (
+        aggregate.is_distinct or aggregate.function in _IGNORES_COPIES
+    )
+
+
+def _rewritten(plan: Plan, done: dict[int, Plan]) -> Plan:
+    if id(plan) not in done:
+        parts = [_rewritten(part, done) for part in inputs(plan)]
+        is_same = all(part is old for part, old in zip(parts, inputs(plan), strict=True))
+        node = plan if is_same else with_inputs(plan, parts)
+        done[id(plan)] = _split(node) if isinstance(node, Reduce) and not node.group_by else node
+    return done[id(plan)]
+
+
+def _split(node: Reduce) -> Plan:
+    """The node with those of its aggregates apart that can be computed from different values."""
+    if isinstance(node.input, Distinct):
+        return node
+    places = [place for place, aggregate in enumerate(node.aggregates) if _is_movable(aggregate)]
+    others = [place for place in range(len(node.aggregates)) if place not in places]
+    if not places:
+        return node
+    over_values = _over_values(_only(node, places))
+    if not others:
+        return over_values
+    rest = _only(node, others)
+    columns = tuple(node.desc.columns[place] for place in (*places, *others))
+    # one row each
+    joined = Join(
+        over_values, rest, JoinKind.INNER, (), (), replace(node.desc, columns=columns, key=None)
+    )
+    order = [(*places, *others).index(place) for place in range(len(node.aggregates))]
+    return project(joined, order)
+
+
+def _only(node: Reduce, places: list[int]) -> Reduce:
+    desc = replace(node.desc, columns=tuple(node.desc.columns[place] for place in places), key=None)
+    return replace(node, aggregates=tuple(node.aggregates[place] for place in places), desc=desc)
+
+
+def _over_values(node: Reduce) -> Reduce:
+    scalars = [
+        scalar
+        for each in node.aggregates
+        for scalar in (*each.arguments, each.filter)
+        if scalar is not None
+    ]
+    # Functions such as string_agg require constants where they are given some.
+    varying = [scalar for scalar in scalars if not isinstance(scalar, Literal)]
+    arguments = list(dict.fromkeys(varying or scalars))
+    names = [f"argument{place}" for place in range(len(arguments))]
+
+    def column(scalar: Scalar) -> Scalar:
+        if isinstance(scalar, Literal):
+            return scalar
+        return ColumnRef(arguments.index(scalar), scalar.type)
+
+    aggregates = tuple(
+        replace(
+            each,
+            arguments=tuple(map(column, each.arguments)),
+            filter=None if each.filter is None else column(each.filter),
+        )
+        for each in node.aggregates
+    )
+    return replace(
+        node, input=Distinct(compute(node.input, arguments, names)), aggregates=aggregates
+    )
+
+
+def _is_movable(aggregate: Aggregate) -> bool:
+    """Arguments are then computed for all rows, which must not raise an error where a filter leaves
+    the row out."""
+    is_safe = aggregate.filter is None or not any(map(could_error, aggregate.arguments))
+    return (
+        ignores_copies(aggregate)
+        and is_safe
+        and all(_is_plain(argument.type) for argument in aggregate.arguments)
+    )
+
+
+def _is_plain(type: ScalarType) -> bool:
+    """Whether equal values cannot be told apart. Equal intervals can: 24 hours are one day."""
+    return type.element is None and type.name not in (TypeName.INTERVAL, TypeName.JSONB)

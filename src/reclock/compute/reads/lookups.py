@@ -1,0 +1,201 @@
+"""Point lookups: a read by values of a column uses the updates of those rows in memory, not the
+whole collection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc, TypeName
+from reclock.algebra.textual import TEXTUAL_TYPES
+from reclock.algebra.timestamps import Timestamp
+from reclock.collections.arrangements import Arrangements
+from reclock.compute.engines.engine import (
+    Answer,
+    CollectionInput,
+    Inputs,
+    TableInput,
+    result_schema,
+)
+from reclock.compute.rendering import list_nodes, pushed_predicates, visible
+from reclock.plan.relational import Filter, Finishing, Get, Plan, Project
+from reclock.plan.scalars import Call, Cast, ColumnRef, Literal, Scalar
+from reclock.plan.totality import could_error
+
+NAME = "memory"
+
+Values: TypeAlias = frozenset[Any]
+
+_ORDERED = frozenset(
+    {
+        TypeName.SMALLINT,
+        TypeName.INTEGER,
+        TypeName.BIGINT,
+        TypeName.TEXT,
+        TypeName.BYTEA,
+        *TEXTUAL_TYPES,
+    }
+)
+"""Types whose values are equal, and ordered, in Arrow and Python as they are in SQL."""
+
+_FEW = 100
+"""A lookup of more values scans."""
+
+_AT_ONCE = 1_000
+"""More updates are left to an engine."""
+
+
+def narrow_inputs(
+    plan: Plan, inputs: Inputs, as_of: Timestamp, arrangements: Arrangements
+) -> Inputs:
+    """The inputs. If the plan looks up rows of one by value, and few match, the input has only the
+    updates of these rows."""
+    narrowed = {}
+    for get, column, values in point_lookups(plan):
+        read = inputs[get.collection]
+        if isinstance(read, CollectionInput):
+            updates = _updates_with(read, get.desc.names[column], values, as_of, arrangements)
+            if updates is not None:
+                narrowed[get.collection] = TableInput(updates, has_updates=True)
+    return {**inputs, **narrowed} if narrowed else inputs
+
+
+def answer_from_memory(
+    plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp
+) -> Answer | None:
+    """The plan's rows without an engine, if it only projects and filters updates that a lookup
+    found; else None."""
+    projected = _projected(plan)
+    if projected is None or finishing.order or finishing.limit is not None or finishing.offset:
+        return None
+    get, named, indexes = projected
+    read = inputs[get.collection]
+    if not isinstance(read, TableInput) or not read.has_updates or read.table.num_rows > _AT_ONCE:
+        return None
+    rows = read.table.filter(pc.less_equal(read.table[TIME_COLUMN], as_of))
+    for column, values in named:
+        rows = _rows_with(rows, get.desc.names[column], values)
+    rows = _repeated(rows, get.desc)
+    if rows is None:
+        return None
+    columns = visible(plan.desc, finishing)
+    schema = result_schema(columns)
+    table = pa.Table.from_arrays(
+        [rows.column(index) for index in indexes[: len(columns)]], schema=schema
+    )
+    return Answer(
+        NAME, columns, pa.RecordBatchReader.from_batches(schema, table.to_batches()), lambda: None
+    )
+
+
+def point_lookups(plan: Plan) -> Iterator[tuple[Get, int, Values]]:
+    """Each collection that is read once, with a column whose values the plan names, preferably one
+    of the key."""
+    nodes: dict[int, Plan] = {}
+    list_nodes(plan, nodes)
+    reads = [node for node in nodes.values() if isinstance(node, Get)]
+    predicates = pushed_predicates(nodes)
+    for get in reads:
+        if sum(read.collection == get.collection for read in reads) > 1:
+            continue
+        named = [
+            values for values in map(_values, predicates.get(id(get), ())) if values is not None
+        ]
+        of_key = [
+            (column, values)
+            for column, values in named
+            if get.desc.names[column] in (get.desc.key or ())
+        ]
+        for column, values in (of_key or named)[:1]:
+            if len(values) <= _FEW:
+                yield get, column, values
+
+
+def _values(predicate: Scalar) -> tuple[int, Values] | None:
+    """The column and the values, none NULL, that the predicate restricts it to. Integers are equal
+    whatever their width."""
+    match predicate:
+        case Call("=", (side, Literal(value, of)) | (Literal(value, of), side)) if (
+            value is not None
+        ):
+            if (
+                isinstance(side, Cast)
+                and side.type.is_integer
+                and side.operand.type.is_integer
+                and not could_error(side)
+            ):
+                side = side.operand
+            if (
+                isinstance(side, ColumnRef)
+                and side.type.name in _ORDERED
+                and (of == side.type or of.is_integer)
+            ):
+                return side.index, frozenset({value})
+        case Call("or", parts):
+            named = [values for values in map(_values, parts) if values is not None]
+            columns = {column for column, _ in named}
+            if len(named) == len(parts) and len(columns) == 1:
+                return columns.pop(), frozenset().union(*(values for _, values in named))
+    return None
+
+
+def _updates_with(
+    input: CollectionInput,
+    column: str,
+    values: Values,
+    as_of: Timestamp,
+    arrangements: Arrangements,
+) -> pa.Table | None:
+    updates = arrangements.having(input.version, input.files(as_of), column, values)
+    if updates is None or input.tail is None or not input.tail.num_rows:
+        return updates
+    return pa.concat_tables(
+        [updates, _rows_with(input.tail, column, values).select(updates.column_names)]
+    )
+
+
+def _rows_with(updates: pa.Table, column: str, values: Values) -> pa.Table:
+    return updates.filter(
+        pc.is_in(updates[column], _array(values, updates.schema.field(column).type))
+    )
+
+
+def _array(values: Values, type: pa.DataType) -> pa.Array:
+    """The values as an array of the type, without those that the type cannot hold, which no row
+    has. This converts a few values instead of many rows."""
+    try:
+        return pa.array(values, type)
+    except (pa.ArrowInvalid, OverflowError):
+        info = np.iinfo(type.to_pandas_dtype())
+        return pa.array((value for value in values if info.min <= value <= info.max), type)
+
+
+def _projected(plan: Plan) -> tuple[Get, Sequence[tuple[int, Values]], Sequence[int]] | None:
+    """The collection, the values by which it is filtered, and the columns that the plan returns."""
+    match plan:
+        case Project(inner, indexes) if (projected := _projected(inner)) is not None:
+            get, named, columns = projected
+            return get, named, [columns[index] for index in indexes]
+        case Filter(Get() as get, predicates) if not any(
+            column.type.is_float for column in get.desc.columns
+        ):
+            named = [values for values in map(_values, predicates) if values is not None]
+            return (get, named, range(len(get.desc))) if len(named) == len(predicates) else None
+    return None
+
+
+def _repeated(updates: pa.Table, desc: RelationDesc) -> pa.Table | None:
+    """Each row as often as its diffs add up to; None if a sum is negative, which an engine
+    reports."""
+    rows = updates.select(desc.names)
+    if pc.all(pc.equal(updates[DIFF_COLUMN], 1)).as_py() or not updates.num_rows:
+        return rows
+    summed = updates.group_by(list(desc.names)).aggregate([(DIFF_COLUMN, "sum")])
+    counts = summed[f"{DIFF_COLUMN}_sum"].to_numpy()
+    if (counts < 0).any():
+        return None
+    return summed.select(desc.names).take(np.repeat(np.arange(len(counts)), counts))

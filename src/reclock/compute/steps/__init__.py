@@ -1,0 +1,1 @@
+"""Steps of a maintained plan: what changes from one time to another, written as SQL."""

@@ -1,0 +1,176 @@
+"""Bytes (``bytea``), and the hashes of texts. What no engine has is computed from their hexadecimal
+digits."""
+
+from __future__ import annotations
+
+from reclock.algebra.relations import BIGINT, BYTEA, INTEGER, TEXT
+from reclock.plan.functions.floats import with_value
+from reclock.plan.functions.json_calls import checked, json_call
+from reclock.plan.functions.registry import Site, Writer, scalar
+from reclock.plan.functions.sql_names import raised, string
+from reclock.plan.functions.typing import exact
+
+_BASE64_LINE = 76
+"""How many characters PostgreSQL writes in a line of base64."""
+ENGINES = ("duckdb", "spark")
+
+
+def _encoded(engine: str) -> Writer:
+    def write(site: Site) -> str:
+        value, encoding = site.arguments
+        match site.constants.get(1):
+            case "hex":
+                return f"lower(hex({value}))"
+            case "base64" if engine == "duckdb":
+                line = string(engine, f"(.{{{_BASE64_LINE}}})")
+                written = f"regexp_replace(to_base64({value}), {line}, '\\1' || chr(10), 'g')"
+                return f"rtrim({written}, chr(10))"
+        return checked(engine, json_call("encoded", f"hex({value})", encoding))
+
+    return write
+
+
+def _from_digits(engine: str, function: str) -> Writer:
+    """The bytes whose digits the Python function answers."""
+    return lambda site: f"unhex({checked(engine, json_call(function, *site.arguments))})"
+
+
+def _decoded_text(engine: str) -> Writer:
+    return lambda site: checked(
+        engine, json_call("text_of", f"hex({site.arguments[0]})", site.arguments[1])
+    )
+
+
+def _hashed(engine: str, bits: int) -> Writer:
+    def write(site: Site) -> str:
+        [value] = site.arguments
+        if engine == "spark":
+            return f"unhex(sha2({value}, {bits}))"
+        if bits == 256:
+            return f"unhex(sha256({value}))"
+        hashed = json_call("digest", f"hex({value})", f"'sha{bits}'")
+        return f"unhex({hashed})"
+
+    return write
+
+
+def _part(engine: str) -> Writer:
+    """As of text: positions count from 1 and may lie before the first."""
+
+    def write(site: Site) -> str:
+        value, start = site.arguments[:2]
+        begin = f"(CASE WHEN {start} < 1 THEN 1 ELSE {start} END)"
+        if len(site.arguments) == 2:
+            return f"unhex(substring(hex({value}), {begin} * 2 - 1))"
+        length = site.arguments[2]
+        error = raised(engine, "22011", "'negative substring length not allowed'")
+        cut = f"(CASE WHEN {start} + {length} < 1 THEN 0 ELSE {start} + {length} - 1 END)"
+        kept = (
+            f"(CASE WHEN {length} < 0 THEN {error} WHEN {start} < 1 THEN {cut} ELSE {length} END)"
+        )
+        return f"unhex(substring(hex({value}), {begin} * 2 - 1, {kept} * 2))"
+
+    return write
+
+
+def _within(engine: str, site: Site, body: str) -> str:
+    """``body``, of the digits ``v``, if the index is one of the bytes."""
+    index = site.arguments[1]
+    last = "CAST(length(v) // 2 - 1 AS VARCHAR)" if engine == "duckdb" else "length(v) DIV 2 - 1"
+    index_text = f"CAST({index} AS {'VARCHAR' if engine == 'duckdb' else 'STRING'})"
+    message = f"concat('index ', {index_text}, ' out of valid range, 0..', {last})"
+    error = raised(engine, "2202E", message)
+    outside = f"{index} < 0 OR {index} * 2 >= length(v)"
+    return with_value(
+        engine, f"hex({site.arguments[0]})", f"CASE WHEN {outside} THEN {error} ELSE {body} END"
+    )
+
+
+def _byte(engine: str) -> Writer:
+    def write(site: Site) -> str:
+        digits = f"substring(v, {site.arguments[1]} * 2 + 1, 2)"
+        if engine == "duckdb":
+            return _within(engine, site, f"CAST('0x' || {digits} AS INTEGER)")
+        return _within(engine, site, f"CAST(conv({digits}, 16, 10) AS INT)")
+
+    return write
+
+
+def _with_byte(engine: str) -> Writer:
+    def write(site: Site) -> str:
+        _, index, byte = site.arguments
+        value = f"(CAST({byte} AS BIGINT) & 255)"
+        digits = f"lpad(hex({value}), 2, '0')"
+        changed = f"(substring(v, 1, {index} * 2) || {digits} || substring(v, {index} * 2 + 3))"
+        return f"unhex({_within(engine, site, changed)})"
+
+    return write
+
+
+def _each(make: object, *arguments: object) -> dict[str, Writer]:
+    assert callable(make)
+    return {engine: make(engine, *arguments) for engine in ENGINES}
+
+
+scalar(
+    "encode",
+    "The bytes as text, in `hex`, `base64` or `escape`.",
+    exact(((BYTEA, TEXT), TEXT)),
+    **_each(_encoded),
+)
+scalar(
+    "decode",
+    "The bytes that a text spells in `hex`, `base64` or `escape`.",
+    exact(((TEXT, TEXT), BYTEA)),
+    **_each(_from_digits, "decoded"),
+)
+scalar(
+    "convert_from",
+    "The text that the bytes are in an encoding, which is `UTF8`.",
+    exact(((BYTEA, TEXT), TEXT)),
+    **_each(_decoded_text),
+)
+scalar(
+    "convert_to",
+    "The bytes of a text in an encoding, which is `UTF8`.",
+    exact(((TEXT, TEXT), BYTEA)),
+    **_each(_from_digits, "bytes_of"),
+)
+for _bits in (224, 256, 384, 512):
+    scalar(
+        f"sha{_bits}",
+        f"The SHA-{_bits} hash of the bytes.",
+        exact(((BYTEA,), BYTEA)),
+        **_each(_hashed, _bits),
+    )
+scalar(
+    "bytes substring",
+    "The part of bytes from an index, counted from 1, to the end or of a length.",
+    exact(((BYTEA, INTEGER), BYTEA), ((BYTEA, INTEGER, INTEGER), BYTEA)),
+    **_each(_part),
+)
+scalar(
+    "get_byte",
+    "The byte at an index, counted from 0.",
+    exact(((BYTEA, INTEGER), INTEGER)),
+    **_each(_byte),
+)
+scalar(
+    "set_byte",
+    "The bytes with another value of the one at an index, counted from 0.",
+    exact(((BYTEA, INTEGER, INTEGER), BYTEA)),
+    **_each(_with_byte),
+)
+scalar(
+    "hashtext",
+    "PostgreSQL's hash of a text.",
+    exact(((TEXT,), INTEGER)),
+    json_call("hash_of_text", "{0}"),
+)
+scalar(
+    "hashtextextended",
+    "PostgreSQL's 64-bit hash of a text, with a seed.",
+    exact(((TEXT, BIGINT), BIGINT)),
+    duckdb=f"CAST({json_call('extended_hash_of_text', '{0}', 'CAST({1} AS VARCHAR)')} AS BIGINT)",
+    spark=f"CAST({json_call('extended_hash_of_text', '{0}', 'CAST({1} AS STRING)')} AS BIGINT)",
+)

@@ -1,0 +1,101 @@
+"""Names of time zones, as PostgreSQL reads them: of the IANA database, or abbreviations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from functools import lru_cache
+from zoneinfo import ZoneInfo, available_timezones
+
+from reclock.errors import InvalidOption
+
+_HOURS_OF_ABBREVIATIONS = {
+    "acst": 9.5,
+    "acdt": 10.5,
+    "adt": -3,
+    "aedt": 11,
+    "aest": 10,
+    "akdt": -8,
+    "akst": -9,
+    "ast": -4,
+    "awst": 8,
+    "bst": 1,
+    "cdt": -5,
+    "cest": 2,
+    "cet": 1,
+    "cst": -6,
+    "eat": 3,
+    "edt": -4,
+    "eest": 3,
+    "eet": 2,
+    "est": -5,
+    "gmt": 0,
+    "hkt": 8,
+    "hst": -10,
+    "idt": 3,
+    "ist": 2,
+    "jst": 9,
+    "kst": 9,
+    "mdt": -6,
+    "mest": 2,
+    "met": 1,
+    "msd": 4,
+    "mst": -7,
+    "ndt": -2.5,
+    "nst": -3.5,
+    "nzdt": 13,
+    "nzst": 12,
+    "pdt": -7,
+    "pkt": 5,
+    "pst": -8,
+    "sast": 2,
+    "uct": 0,
+    "ut": 0,
+    "utc": 0,
+    "west": 1,
+    "wet": 0,
+    "z": 0,
+    "zulu": 0,
+}
+"""Those of PostgreSQL's default abbreviations that are in use. Summer time has its own."""
+_ALIASES = {"msk": "Europe/Moscow", "sgt": "Asia/Singapore"}
+"""Abbreviations whose meaning has changed over the years."""
+
+
+@lru_cache(maxsize=1)
+def zones() -> Mapping[str, str]:
+    """The time zones by their names in small letters, as the IANA database spells them."""
+    others = ("posix/", "right/", "localtime", "Factory", "ROC")
+    return {
+        name.lower(): name for name in sorted(available_timezones()) if not name.startswith(others)
+    }
+
+
+def zone_name(name: str) -> str | None:
+    """The name by which every engine knows the zone, or None if there is none of this name."""
+    hours = _HOURS_OF_ABBREVIATIONS.get(name.lower())
+    if hours is None:
+        return _ALIASES.get(name.lower()) or zones().get(name.lower())
+    if hours % 1:
+        return None
+    return f"Etc/GMT{-int(hours):+d}" if hours else "UTC"
+
+
+def offset(name: str, local: datetime) -> timedelta:
+    """How far the zone is ahead of UTC at a local time. Raises ``ValueError`` or ``InvalidOption``
+    for an unknown name.
+
+    A local time that is skipped counts as before the change, or, for an abbreviation, as after it;
+    one that is there twice counts as the later.
+    """
+    if (hours := _HOURS_OF_ABBREVIATIONS.get(name.lower())) is not None:
+        return timedelta(hours=hours)
+    known = zone_name(name)
+    if known is None and "/" in name:
+        raise InvalidOption(f'time zone "{name.lower()}" not recognized')
+    if known is None:
+        raise ValueError(name)
+    zone = ZoneInfo(known)
+    folds = (1,) if name.lower() in _ALIASES else (0, 1)
+    offsets = [local.replace(tzinfo=zone, fold=fold).utcoffset() for fold in folds]
+    return min(each for each in offsets if each is not None)

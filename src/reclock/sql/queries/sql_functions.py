@@ -1,0 +1,116 @@
+"""Functions that are defined in SQL, as expressions over ``argument1``, ``argument2``, …, so that
+every engine computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from reclock.algebra.relations import (
+    BIGINT,
+    BYTEA,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    INTERVAL,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    ScalarType,
+    numeric,
+)
+from reclock.plan.functions.registry import Types
+from reclock.plan.functions.typing import exact
+
+_DAY = "date_trunc('day', now())"
+_PERIODS = """CASE WHEN argument1 > argument3 THEN CASE WHEN argument4 IS NULL THEN NULL
+WHEN argument1 < argument4 THEN TRUE WHEN argument2 IS NULL THEN NULL ELSE FALSE END
+WHEN argument1 < argument3 THEN CASE WHEN argument2 IS NULL THEN NULL
+WHEN argument3 < argument2 THEN TRUE WHEN argument4 IS NULL THEN NULL ELSE FALSE END
+WHEN argument1 = argument3 AND argument2 IS NOT NULL AND argument4 IS NOT NULL THEN TRUE END"""
+"""Whether two periods overlap, by the earlier and the later end of each. A period without an end
+has its other one as the earlier."""
+_ENDS = """mz_periods_overlap(least(argument1, argument2),
+CASE WHEN argument1 IS NOT NULL AND argument2 IS NOT NULL THEN greatest(argument1, argument2) END,
+least(argument3, argument4),
+CASE WHEN argument3 IS NOT NULL AND argument4 IS NOT NULL THEN greatest(argument3, argument4) END)"""
+_BUCKET = """CASE WHEN argument2 < argument3 THEN CASE WHEN argument1 < argument2 THEN 0
+WHEN argument1 >= argument3 THEN argument4 + 1
+ELSE floor((argument1 - argument2) / (argument3 - argument2) * argument4)::int + 1 END
+WHEN argument2 > argument3 THEN CASE WHEN argument1 > argument2 THEN 0
+WHEN argument1 <= argument3 THEN argument4 + 1
+ELSE floor((argument2 - argument1) / (argument2 - argument3) * argument4)::int + 1 END END"""
+_OVERLAPPING = (TIME, TIMESTAMP, TIMESTAMPTZ)
+
+
+_PARTS = (*[INTEGER] * 5, DOUBLE)
+_MADE = "make_timestamp(argument1, argument2, argument3, argument4, argument5, argument6)"
+
+
+@dataclass(frozen=True, slots=True)
+class SqlFunction:
+    """An overload: the types of its arguments, and its definition."""
+
+    types: tuple[ScalarType, ...]
+    body: str
+
+
+def _each(types: Iterable[ScalarType], body: str) -> list[SqlFunction]:
+    return [SqlFunction((type,), body) for type in types]
+
+
+def _one(body: str, *types: ScalarType) -> list[SqlFunction]:
+    return [SqlFunction(types, body)]
+
+
+SQL_FUNCTIONS: Mapping[str, Sequence[SqlFunction]] = {
+    "age": [
+        SqlFunction((TIMESTAMP,), f"age(({_DAY})::timestamp, argument1)"),
+        SqlFunction((TIMESTAMPTZ,), f"age({_DAY}, argument1)"),
+    ],
+    "bit_length": _each((TEXT, BYTEA), "octet_length(argument1) * 8"),
+    "casefold": _one("lower(argument1)", TEXT),
+    **{
+        name: [
+            SqlFunction((TIMESTAMPTZ, INTERVAL), f"argument1 {operator} argument2"),
+            SqlFunction(
+                (TIMESTAMPTZ, INTERVAL, TEXT),
+                f"(argument1 AT TIME ZONE argument3 {operator} argument2) AT TIME ZONE argument3",
+            ),
+        ]
+        for name, operator in (("date_add", "+"), ("date_subtract", "-"))
+    },
+    "div": _one("trunc((argument1 - argument1 % argument2) / argument2)", numeric(), numeric()),
+    "get_bit": _one(
+        "(get_byte(argument1, (argument2 / 8)::int) >> (argument2 % 8)::int) & 1", BYTEA, BIGINT
+    ),
+    "isfinite": _each(
+        (DATE, TIMESTAMP, TIMESTAMPTZ, INTERVAL),
+        "CASE WHEN argument1 IS NOT NULL THEN TRUE END",
+    ),
+    "log": _one("ln(argument2) / ln(argument1)", numeric(), numeric()),
+    "make_timestamp": _one(
+        "make_date(argument1, argument2, argument3) + make_time(argument4, argument5, argument6)",
+        *_PARTS,
+    ),
+    "make_timestamptz": [
+        SqlFunction(_PARTS, f"{_MADE}::timestamptz"),
+        SqlFunction((*_PARTS, TEXT), f"{_MADE} AT TIME ZONE argument7"),
+    ],
+    "min_scale": _one("length(rtrim(split_part(argument1::text, '.', 2), '0'))", numeric()),
+    "mz_periods_overlap": [SqlFunction((type,) * 4, _PERIODS) for type in _OVERLAPPING],
+    "overlaps": [SqlFunction((type,) * 4, _ENDS) for type in _OVERLAPPING],
+    "pow": _one("power(argument1, argument2)", DOUBLE, DOUBLE),
+    "quote_nullable": _one("coalesce(quote_literal(argument1), 'NULL')", TEXT),
+    "to_date": _one("to_timestamp(argument1, argument2)::date", TEXT, TEXT),
+    **dict.fromkeys(("statement_timestamp", "transaction_timestamp"), _one("now()")),
+    "width_bucket": _one(_BUCKET, DOUBLE, DOUBLE, DOUBLE, INTEGER),
+}
+
+
+def overload(name: str, types: Types) -> SqlFunction | None:
+    """The overload of the function for arguments of these types, if there is one."""
+    overloads = {function.types: function for function in SQL_FUNCTIONS.get(name, ())}
+    chosen = exact(*((types, TEXT) for types in overloads))(types, {})
+    return overloads[chosen[0]] if chosen is not None else None

@@ -1,0 +1,38 @@
+"""Joins and VALUES in FROM, as PostgreSQL writes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from reclock.sql.syntax.types import TypeParser
+
+
+class JoinParser(TypeParser):
+    """sqlglot's, with ``USING (…) AS name``, and queries that begin with VALUES."""
+
+    def _parse_join(self, *args: Any, **options: Any) -> exp.Join | None:
+        node = super()._parse_join(*args, **options)
+        if node is None or not node.args.get("using") or self._next.text.upper() == "OF":
+            return node
+        if self._match(TokenType.ALIAS):
+            node.set("using_alias", self._parse_id_var(any_token=False))
+            if node.args["using_alias"] is None:
+                self.raise_error("Expected a name")
+        return node
+
+    def _parse_derived_table_values(self, allow_value_synonym: bool = False) -> exp.Values | None:
+        if self._match_pair(TokenType.L_PAREN, TokenType.VALUES, advance=False):
+            depth, rows = 0, self._index + 2
+            for token in self._tokens[rows:]:
+                if token.token_type == TokenType.L_PAREN:
+                    depth += 1
+                elif token.token_type == TokenType.R_PAREN:
+                    depth -= 1
+                    if depth < 0:  # nothing follows the rows
+                        break
+                elif not depth and token.token_type != TokenType.COMMA:
+                    return None  # a query goes on
+        return super()._parse_derived_table_values(allow_value_synonym)

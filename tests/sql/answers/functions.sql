@@ -1,0 +1,53 @@
+SELECT c, sind(c * 30), cosd(c * 30), tand(c * 10), cotd(c * 10 + 7), atand(c), atan2d(c, 2), asind(c / 10), acosd(c / 10) FROM t
+SELECT sind(30), sind(150), sind(-90), sind(450), cosd(60), cosd(120), cosd(-60), tand(45), tand(-45), asind(0.5), asind(-1), acosd(0.5), acosd(-0.5), atand(1), cotd(45)
+SELECT a, g, cbrt(g), pow(a, 2), a ^ 3, |/ g AS r, ||/ g AS s, ~a AS i, div(g, 7), div(-g, 7), div(d, 0.3), gcd(a, g::int), lcm(g, 4), log(2, g) FROM t
+SELECT num_nulls(a, b, c), num_nonnulls(a, b, NULL), num_nulls(e) FROM t
+SELECT width_bucket(c, -3, 6, 4), width_bucket(c, 6, -3, 4), scale(d), min_scale(d) FROM t
+SELECT bit_length(b), quote_nullable(b), casefold(b) FROM t
+SELECT isfinite(e), isfinite(x), isfinite(z) FROM t, u
+SELECT date_add(z, '1 mon'), date_subtract(z, '1 day 2 hours'), date_add(z, '1 day', 'Europe/Berlin') FROM u
+SELECT make_timestamptz(2024, 7, 1, 12, 0, 0, 'Europe/Berlin'), make_timestamptz(2024, a, 1, 12, 0, 0, 'Asia/Kolkata') FROM t WHERE a < 4
+SELECT make_interval(days => a), make_interval(years => 1, hours => a), make_interval(1, mins => 5) FROM t
+SELECT (e, interval '1 day') OVERLAPS (timestamp '2013-01-01', timestamp '2013-01-02'), (e, e) OVERLAPS (timestamp '2013-01-01 05:30', timestamp '2014-01-01') FROM t
+SELECT (x, x + 1) OVERLAPS (date '2013-01-01', date '2013-01-02'), (x, NULL) OVERLAPS (date '2013-01-01', date '2013-01-02') FROM u
+SELECT date(e), text(a), int4(c), float8(a), bool(a), int8(d), timestamptz(e) FROM t
+SELECT date(z), date('2024-01-05') FROM u
+SELECT e::timestamp(0), (e + interval '0.4995 s')::timestamp(3), (e - interval '40 years 0.0005 s')::timestamp(3) FROM t
+SELECT z::timestamptz(3), (z + interval '1.55 s')::timestamptz(1), timestamp(3) '2024-01-01 10:00:00.1235', '1969-12-31 23:59:59.5'::timestamp(0), '2000-01-01 00:00:00.5'::timestamp(0) FROM u
+SELECT 'epoch'::timestamp, date 'epoch', 'epoch'::timestamptz, date 'today' = current_date, 'now'::timestamp <= localtimestamp, date 'tomorrow' - date 'yesterday'
+SELECT n, a[1:2], a[2:], a[:2], a[2:1], a[0:1], a[5:9], x[2:3] FROM held
+SELECT n, a && ARRAY[3, 4], a @> ARRAY[1], ARRAY[1, 3] <@ a, a @> '{}', a && '{}', x && ARRAY['x', 'y'], a @> ARRAY[NULL]::int[] FROM held
+SELECT n, 2 < ANY (a), 2 > ALL (a), 1 <= ALL (a), 1 <> ANY (a), 'a b' LIKE ANY (x), 'A%' ILIKE ANY (x), 'x' NOT LIKE ALL (x), 'x' NOT LIKE ANY (x) FROM held
+SELECT a, b, b LIKE ANY (ARRAY['o%', '%o']), b NOT LIKE ALL (ARRAY['o%', '%o']), b ~ ANY (ARRAY['^o', 'e$']), a = ANY ('{1,2}') FROM t
+SELECT n, array_positions(a, 1), array_positions(a, NULL), array_position(a, 1, 2), array_position(a, 3, 1), array_sort(a), trim_array(a, 1) FROM held WHERE cardinality(a) > 0
+SELECT n, array_to_string(a, ',', '*'), array_to_string(x, '|', 'none'), array_to_string(m, ';'), array_to_string(m, ';', '?') FROM held
+SELECT b, string_to_array(b, 'n', 'o'), string_to_array(b, NULL, 'e') FROM t
+SELECT b, p FROM t, string_to_table(b, 'n', 'o') AS p
+SELECT regexp_count(b, 'o'), regexp_count(b, 'O', 1, 'i'), regexp_count(b, '[a-z]', 2), regexp_count(b, 'e|n') FROM t
+SELECT b, regexp_instr(b, '[a-z]'), regexp_instr(b, '[a-z]', 2), regexp_instr(b, '[en]', 1, 2), regexp_instr(b, '[en]', 1, 2, 1), regexp_instr(b, 'N', 1, 1, 0, 'i') FROM t
+SELECT b, regexp_substr(b, '[a-z]', 2), regexp_substr(b, '[a-z]{2}', 1, 2), regexp_substr(b, 'N(.)', 1, 1, 'i'), regexp_substr(b, 'n(.)', 1, 1, '', 1), regexp_substr(b, '(x)?n', 1, 1, 'i', 1) FROM t
+SELECT b, regexp_replace(b, '[a-z]', '<\&>', 2), regexp_replace(b, '[a-z]', '<\&>', 1, 2), regexp_replace(b, '([A-Z])', '<\1>', 1, 0, 'i'), regexp_replace(b, 'e', 'x', 2, 2), regexp_replace(b, 'o', 'x', 1, 0) FROM t
+SELECT regexp_replace('A PostgreSQL function', 'a|e|i|o|u', 'X', 1, 3, 'i'), regexp_replace('abc abc', '(b)(c)', '\2\1', 2, 2), regexp_instr('ABCDEF', 'c(.)(..)', 1, 1, 0, 'i'), regexp_substr('number of your street, town zip, FR', '[^,]+', 1, 2)
+SELECT b, regexp_matches(b, '[a-z]') FROM t
+SELECT b, regexp_matches(b, '(n)(.)?', 'g') FROM t
+SELECT (regexp_matches(b, '(.)(.)', 'g'))[2] FROM t
+SELECT b, m FROM t, regexp_matches(b, '[eo].', 'g') AS m
+SELECT * FROM regexp_matches('foobarbequebaz', 'ba.', 'g')
+SELECT * FROM regexp_matches('foobarbequebazilbarfbonk', '(b[^b]+)(b[^b]+)', 'g') WITH ORDINALITY
+SELECT b, regexp_split_to_array(b, ''), regexp_split_to_array('', '') FROM t
+SELECT extract(century FROM e), extract(decade FROM e), extract(millennium FROM e), date_part('century', e) FROM t
+SELECT extract(century FROM x), extract(decade FROM x), extract(millennium FROM x), extract(century FROM z) FROM u
+SELECT date_trunc('century', e), date_trunc('decade', e), date_trunc('millennium', e), date_trunc('quarter', e) FROM t
+SELECT extract(century FROM date '2000-12-31'), extract(century FROM date '2001-01-01'), extract(millennium FROM date '2000-12-31'), date_trunc('century', timestamp '2000-05-05'), date_trunc('millennium', timestamp '1000-05-05'), date_trunc('decade', timestamp '1999-05-05')
+SELECT json_agg(u ORDER BY b)::jsonb::text, jsonb_agg(u ORDER BY x, b)::text FROM u
+SELECT row_to_json(w)::jsonb::text, to_jsonb(w)::text, to_jsonb(w.*)::text, row_to_json(ROW(a, y))::jsonb::text FROM w
+SELECT b, (SELECT json_agg(s)::jsonb::text FROM (SELECT y, a FROM w) AS s) FROM t
+SELECT json_build_object('a', a, 'w', json_build_array(y, 1))::jsonb::text, json_typeof(to_json(y)), array_to_json(ARRAY[a, 1])::jsonb::text FROM w
+SELECT value FROM w, json_array_elements_text(json_build_array(a, y))
+SELECT (jsonb_set(to_jsonb(w), '{y}', to_jsonb(a)))::text, (jsonb_set(to_jsonb(w), '{z}', '[1]'))::text, (jsonb_set(to_jsonb(w), '{z}', '[1]', FALSE))::text, (jsonb_set(to_jsonb(w), '{z, a}', '1'))::text FROM w
+SELECT (jsonb_set('[1, [2, 3], {"a": 4}]', ARRAY['1', s], to_jsonb(n)))::text, (jsonb_insert('[1, [2, 3], {"a": 4}]', ARRAY['1', s], to_jsonb(n)))::text, (jsonb_insert('[1, [2, 3]]', ARRAY['1', s], to_jsonb(n), TRUE))::text FROM (VALUES (1, '0'), (2, '-1'), (3, '7'), (4, '-7')) AS v (n, s)
+SELECT (jsonb_set('[1, 2]', '{}', '3'))::text, (jsonb_set('{"a": {"b": [1]}}', '{a,b,0}', '{"c": null}'))::text, (jsonb_insert('{"a": {"b": [1]}}', '{a,c}', '2'))::text, (('{"a": [1, {"b": 2}]}'::jsonb)['a'][1]['b'])::text
+SELECT a, b FROM t WHERE a = 2 FOR UPDATE
+SELECT b FROM u WHERE a = (SELECT a FROM w ORDER BY a LIMIT 1 FOR UPDATE SKIP LOCKED)
+SELECT t.a FROM t JOIN w ON t.a = w.a FOR NO KEY UPDATE OF t NOWAIT
+SELECT parse_ident('"A ""b".c'), parse_ident('x. Y'), clock_timestamp() >= now(), transaction_timestamp() = now()

@@ -1,0 +1,4 @@
+SELECT to_number('-34,338,492', '99G999G999'), to_number('12,454.8-', '99G999D9S'), to_number('$ 1,234.56', 'L9,999.99'), to_number('.01', '9.99'), to_number('<564646.654564>', '999999.999999PR'), to_number('0.00001-', '9.999999S')
+SELECT to_number('5.01-', 'FM9.999999S'), to_number('5.01-', 'FM9.999999MI'), to_number('.-01', '99.99'), to_number('5 4 4 4 4 8 . 7 8', '9 9 9 9 9 9 . 9 9'), to_number('.01-', '99.99S'), to_number(' . 0 1-', ' 9 9 . 9 9 S')
+SELECT to_number('34,50', '999,99'), to_number('123,000', '999G'), to_number('123456', '999G999'), to_number('$1234.56', 'L9,999.99'), to_number('$1,234.56', 'L99,999.99'), to_number('42nd', '99th'), to_number('+7', 'SG9'), to_number('7+', '9PL')
+SELECT s, to_number(s, '999D99'), to_number(s, f) FROM (VALUES ('1.5', '9.9'), (NULL, '9'), ('12', '99'), ('-3.14159', 'S9D99999'), (' 8', '999')) v (s, f)
