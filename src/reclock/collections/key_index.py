@@ -10,7 +10,7 @@ checks a key of the table, and follows the log from then on.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -197,12 +197,8 @@ class KeyIndexes:
             for commit, outcome in zip(batch.commits, batch.outcomes, strict=True)
             if isinstance(outcome, int)
         ]
-        is_refused = any(isinstance(outcome, WriteConflict) for outcome in batch.outcomes)
-        refused = (
-            {read.table for commit in batch.commits for read in commit.key_reads}
-            if is_refused
-            else set()
-        )
+        if any(isinstance(outcome, WriteConflict) for outcome in batch.outcomes):
+            self.note_conflict(batch.commits)
         at = next(
             (outcome for outcome in batch.outcomes if isinstance(outcome, int)), Timestamp(-1)
         )
@@ -214,10 +210,17 @@ class KeyIndexes:
             if index.table in written:
                 index.note(accepted, at, last_write)
             # a table that was only read, too: else each commit compares with more of the log
-            if index.table in refused or (
-                index.table not in written and last_write > index.through
-            ):
+            elif last_write > index.through:
                 index.mark_behind()
+
+    def note_conflict(self, commits: Iterable[Commit]) -> None:
+        """Others may have changed the counts that the commits, one of which was refused, rest on:
+        the next count reads the log first."""
+        tables = {read.table for commit in commits for read in commit.key_reads}
+        with self._lock:
+            indexes = [index for index in self._indexes.values() if index.table in tables]
+        for index in indexes:
+            index.mark_behind()
 
     def forget(self, table: GlobalId) -> None:
         """Free the indexes of a table that was dropped."""

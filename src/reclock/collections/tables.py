@@ -129,6 +129,10 @@ class Tables:
         self.log.on_batch(batch)
         self._wake_follower()
 
+    def note_refusal(self, commit: Commit) -> None:
+        """Note that a part of a larger transaction was refused because of a ``WriteConflict``."""
+        self.key_indexes.note_conflict([commit])
+
     def _wake_follower(self) -> None:
         if self._follower is not None:
             self._follower.wake()

@@ -233,7 +233,11 @@ class Definitions:
             nonlocal written
             written = stores.tables.log.commit_beside(connection, rows)
 
-        stores.catalog.commit_transaction(tx, write_rows)
+        try:
+            stores.catalog.commit_transaction(tx, write_rows)
+        except WriteConflict:
+            stores.tables.note_refusal(rows)
+            raise
         return written
 
     def _plan_on_newest(self) -> None:
