@@ -27,6 +27,7 @@ pytest_plugins = [
     "fixtures.publications",
     "fixtures.server",
     "fixtures.sessions",
+    "fixtures.side_by_side",
     "fixtures.subscriptions",
     "fixtures.dbt",
     "fixtures.spark",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import psycopg
 import pytest
+from fixtures.postgres import PostgresServer
+from fixtures.sessions import run
+from fixtures.side_by_side import assert_same_rows
 
 from reclock import failpoints
 from reclock.adapter.session.session import Session
@@ -234,44 +234,11 @@ SELECT name FROM p GROUP BY id
 """
 
 
-@pytest.fixture
-def environment(tmp_path: Path) -> Iterator[Environment]:
-    with Environment.initialise(tmp_path / "home") as opened:
-        yield opened
-
-
-def run(session: Session, text: str) -> list[tuple[Any, ...]]:
-    return [row for result in session.execute(text) if result.desc for row in result.rows()]
-
-
 @pytest.mark.parametrize("script", [SCRIPT, COLUMNS, KEYS], ids=["constraints", "columns", "keys"])
 def test_answers_are_those_of_postgresql(
-    environment: Environment, postgres_server: Any, script: str
+    environment: Environment, postgres_server: PostgresServer, script: str
 ) -> None:
-    session = Session(environment)
-    different: list[tuple[str, Any, Any]] = []
-    with psycopg.connect(postgres_server.dsn(), autocommit=True) as connection:
-        connection.execute("CREATE DATABASE alterations")
-    try:
-        with psycopg.connect(
-            postgres_server.dsn(), dbname="alterations", autocommit=True
-        ) as connection:
-            for statement in script.strip().split(";\n"):
-                try:
-                    cursor = connection.execute(statement.encode())
-                    wanted: Any = cursor.fetchall() if cursor.description else []
-                except psycopg.Error as error:
-                    wanted = error.diag.sqlstate
-                try:
-                    found: Any = run(session, statement)
-                except ReclockError as error:
-                    found = error.sqlstate
-                if found != wanted:
-                    different.append((statement, found, wanted))
-    finally:
-        with psycopg.connect(postgres_server.dsn(), autocommit=True) as connection:
-            connection.execute("DROP DATABASE alterations")
-    assert different == [], "\n".join(map(str, different))
+    assert_same_rows(Session(environment), postgres_server, script)
 
 
 def test_a_key_is_not_dropped_before_the_foreign_keys_that_refer_to_it(

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fixtures.sessions import run
 
 from reclock.adapter.session.session import Session
 from reclock.collections.key_index import KeyIndex
@@ -29,16 +30,6 @@ with Environment.initialise(Path(sys.argv[1])) as environment:
     list(Session(environment).execute(sys.argv[2]))
     os.kill(os.getpid(), signal.SIGKILL)
 """
-
-
-@pytest.fixture
-def environment(tmp_path: Path) -> Iterator[Environment]:
-    with Environment.initialise(tmp_path / "home") as opened:
-        yield opened
-
-
-def run(session: Session, text: str) -> list[tuple[object, ...]]:
-    return [row for result in session.execute(text) if result.desc for row in result.rows()]
 
 
 def refused(session: Session, text: str) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures.sessions import last_answer
 
 from reclock.adapter.planning import plan_cache
 from reclock.adapter.planning.statement_planner import StatementPlanner
@@ -60,16 +61,9 @@ CHANGES = (
 )
 
 
-def run(session: Session, text: str) -> Any:
-    answers = [
-        list(result.rows()) if result.desc else result.tag for result in session.execute(text)
-    ]
-    return answers[-1]
-
-
 def test_a_plan_that_is_remembered_is_the_one_that_would_be_made(environment: Environment) -> None:
     admin = Session(environment)
-    run(admin, "CREATE ROLE ada LOGIN; CREATE ROLE bob LOGIN; CREATE SCHEMA other")
+    last_answer(admin, "CREATE ROLE ada LOGIN; CREATE ROLE bob LOGIN; CREATE SCHEMA other")
     sessions = [
         admin,
         Session(environment, user="ada"),
@@ -77,11 +71,11 @@ def test_a_plan_that_is_remembered_is_the_one_that_would_be_made(environment: En
         Session(environment, user="ada"),
     ]
     for session in sessions[3:]:
-        run(session, "SET search_path = other, public; SET application_name = 'second'")
+        last_answer(session, "SET search_path = other, public; SET application_name = 'second'")
     chance, remembered = random.Random(7), 0
     for _ in range(12):
         with suppress(ReclockError):
-            run(admin, chance.choice(CHANGES))
+            last_answer(admin, chance.choice(CHANGES))
         catalog = environment.stores.planner_catalog()
         for text in CORPUS:
             [parsed] = parse(text)
@@ -117,21 +111,21 @@ def test_a_repeated_statement_is_planned_once_until_the_catalog_changes(
         return plan(self, parsed, *rest)
 
     one, two = Session(environment), Session(environment)
-    run(one, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
+    last_answer(one, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
     monkeypatch.setattr(StatementPlanner, "plan", noted)
     for session in (one, two, one):
-        assert run(session, "SELECT a FROM t") == [(1,)]
+        assert last_answer(session, "SELECT a FROM t") == [(1,)]
     assert planned == ["SELECT a FROM t"]
-    run(two, "INSERT INTO t VALUES (2)")
-    assert sorted(run(one, "SELECT a FROM t")) == [(1,), (2,)]
-    run(two, "CREATE VIEW v AS SELECT 1")
-    run(one, "SELECT a FROM t")
+    last_answer(two, "INSERT INTO t VALUES (2)")
+    assert sorted(last_answer(one, "SELECT a FROM t")) == [(1,), (2,)]
+    last_answer(two, "CREATE VIEW v AS SELECT 1")
+    last_answer(one, "SELECT a FROM t")
     assert planned.count("SELECT a FROM t") == 2
 
 
 def test_a_right_that_is_revoked_is_not_remembered(environment: Environment) -> None:
     admin = Session(environment)
-    run(
+    last_answer(
         admin,
         (
             "CREATE ROLE ada LOGIN; CREATE TABLE t (a int); GRANT SELECT ON t TO ada; GRANT "
@@ -139,22 +133,22 @@ def test_a_right_that_is_revoked_is_not_remembered(environment: Environment) -> 
         ),
     )
     ada = Session(environment, user="ada")
-    assert run(ada, "SELECT * FROM t") == run(ada, "SELECT * FROM t") == []
-    run(admin, "REVOKE SELECT ON t FROM ada")
+    assert last_answer(ada, "SELECT * FROM t") == last_answer(ada, "SELECT * FROM t") == []
+    last_answer(admin, "REVOKE SELECT ON t FROM ada")
     with pytest.raises(PermissionDenied):
-        run(ada, "SELECT * FROM t")
-    assert run(admin, "SELECT * FROM t") == []
+        last_answer(ada, "SELECT * FROM t")
+    assert last_answer(admin, "SELECT * FROM t") == []
 
 
 def test_what_sessions_differ_in_is_not_shared(environment: Environment) -> None:
     one, two = Session(environment), Session(environment)
     one.variables.process_id, two.variables.process_id = 11, 22
-    run(two, "SET application_name = 'second'")
+    last_answer(two, "SET application_name = 'second'")
     for _ in range(2):
-        assert run(one, "SELECT pg_backend_pid(), current_setting('application_name')") == [
+        assert last_answer(one, "SELECT pg_backend_pid(), current_setting('application_name')") == [
             (11, "")
         ]
-        assert run(two, "SELECT pg_backend_pid(), current_setting('application_name')") == [
+        assert last_answer(two, "SELECT pg_backend_pid(), current_setting('application_name')") == [
             (22, "second")
         ]
 
@@ -163,7 +157,7 @@ def test_the_present_moment_is_that_of_each_statement(tmp_path: Path) -> None:
     times = iter(range(1_700_000_000_000, 1_800_000_000_000, 1_000))
     with Environment.initialise(tmp_path, clock=lambda: Timestamp(next(times))) as environment:
         session = Session(environment)
-        [(first,)], [(second,)] = (run(session, "SELECT now()") for _ in range(2))
+        [(first,)], [(second,)] = (last_answer(session, "SELECT now()") for _ in range(2))
         assert first < second
 
 
@@ -192,13 +186,13 @@ def test_the_answer_of_constants_is_computed_once_unless_it_is_long(
         ("SELECT * FROM generate_series(1, 20000)", 3),
     ):
         runs.clear()
-        answers = [run(session, text) for _ in range(3)]
+        answers = [last_answer(session, text) for _ in range(3)]
         assert answers[0] == answers[1] == answers[2] != []
         assert len(runs) == times
     runs.clear()
     result = next(iter(session.execute("SELECT * FROM generate_series(1, 5)")))
     result.close()  # nothing was taken: nothing is known
-    assert len(run(session, "SELECT * FROM generate_series(1, 5)")) == 5
+    assert len(last_answer(session, "SELECT * FROM generate_series(1, 5)")) == 5
 
 
 def test_plans_do_not_pile_up(environment: Environment, monkeypatch) -> None:
@@ -206,9 +200,9 @@ def test_plans_do_not_pile_up(environment: Environment, monkeypatch) -> None:
     session = Session(environment)
     catalog = environment.stores.planner_catalog()
     for number in range(10):
-        assert run(session, f"SELECT {number}") == [(number,)]
+        assert last_answer(session, f"SELECT {number}") == [(number,)]
         assert len(catalog.planned) <= 3
-    run(session, f"SELECT '{'x' * plan_cache.LONGEST_TEXT}'")
+    last_answer(session, f"SELECT '{'x' * plan_cache.LONGEST_TEXT}'")
     assert not any(len(str(key)) > plan_cache.LONGEST_TEXT for key in catalog.planned)
 
 
@@ -217,19 +211,19 @@ def test_a_result_beyond_the_limit_ends_with_an_error_that_says_it(
 ) -> None:
     session = Session(environment)
     query = "SELECT n, repeat('x', 100) FROM generate_series(1, 300000) AS t (n)"
-    run(session, "SET max_result_size = '1MB'")
+    last_answer(session, "SET max_result_size = '1MB'")
     for _ in range(2):  # what ended so is not remembered as an answer
         with pytest.raises(ResultTooLarge) as failed:
-            run(session, query)
+            last_answer(session, query)
         assert (failed.value.sqlstate, failed.value.limit_bytes) == ("53000", 1 << 20)
-    assert run(session, "SELECT 1") == run(session, "SELECT 1") == [(1,)]
-    run(session, "SET max_result_size = 3")
+    assert last_answer(session, "SELECT 1") == last_answer(session, "SELECT 1") == [(1,)]
+    last_answer(session, "SET max_result_size = 3")
     with pytest.raises(ResultTooLarge):
-        run(session, "SELECT 1")
-    run(session, "SET max_result_size = 0")
-    assert len(run(session, query)) == 300_000
+        last_answer(session, "SELECT 1")
+    last_answer(session, "SET max_result_size = 0")
+    assert len(last_answer(session, query)) == 300_000
     with pytest.raises(InvalidOption):
-        run(session, "SET max_result_size = 'much'")
+        last_answer(session, "SET max_result_size = 'much'")
 
 
 LOOKUPS = (
@@ -312,19 +306,21 @@ def test_a_statement_is_described_once_until_the_catalog_changes(
     assert lookups.prepare(text) == first
     assert len(planned) == 1
     assert lookups.prepare(text, [BIGINT]).parameter_types == (BIGINT, TEXT)
-    run(lookups, "CREATE OR REPLACE VIEW v AS SELECT a, c AS b FROM t")
+    last_answer(lookups, "CREATE OR REPLACE VIEW v AS SELECT a, c AS b FROM t")
     assert lookups.prepare(text).desc != first.desc
 
 
 @pytest.fixture
 def lookups(environment: Environment) -> Session:
     session = Session(environment)
-    run(
+    last_answer(
         session,
         (
             "CREATE TABLE t (a int, b text, c numeric(9, 2)); CREATE VIEW v AS SELECT a, b "
             "FROM t WHERE c = 1"
         ),
     )
-    run(session, "INSERT INTO t SELECT g, 'row ' || g::text, 1 FROM generate_series(0, 9) AS g(g)")
+    last_answer(
+        session, "INSERT INTO t SELECT g, 'row ' || g::text, 1 FROM generate_series(0, 9) AS g(g)"
+    )
     return session

@@ -11,19 +11,13 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from fixtures.sent_statements import sent_statements
+from fixtures.sessions import last_answer
 
 from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import Timestamp
 from reclock.errors import NotReadable
 from reclock.oracle.batching import BatchingOracle
 from reclock.runtime.environment import Environment
-
-
-def run(session: Session, text: str) -> Any:
-    answers = [
-        list(result.rows()) if result.desc else result.tag for result in session.execute(text)
-    ]
-    return answers[-1]
 
 
 @pytest.mark.parametrize("catalog", ["stash", "persist"])
@@ -33,15 +27,15 @@ def test_a_query_looks_at_consensus_once_and_sees_what_others_did_before(
     monkeypatch.setenv("RECLOCK_CATALOG", catalog)
     with Environment.initialise(tmp_path) as here, Environment.open(tmp_path) as there:
         ours, theirs = Session(here), Session(there)
-        run(theirs, "CREATE TABLE t (n int); INSERT INTO t VALUES (1)")
-        assert run(ours, "SELECT n FROM t") == [(1,)]
+        last_answer(theirs, "CREATE TABLE t (n int); INSERT INTO t VALUES (1)")
+        assert last_answer(ours, "SELECT n FROM t") == [(1,)]
         with sent_statements(by_thread=threading.get_ident()) as sent:
-            assert run(ours, "SELECT n FROM t") == [(1,)]
+            assert last_answer(ours, "SELECT n FROM t") == [(1,)]
         assert len(sent) == 1, sent
-        run(theirs, "INSERT INTO t VALUES (2)")
-        assert run(ours, "SELECT n FROM t ORDER BY n") == [(1,), (2,)]
-        run(theirs, "CREATE TABLE u (n int); INSERT INTO u VALUES (3)")
-        assert run(ours, "SELECT n FROM u") == [(3,)]
+        last_answer(theirs, "INSERT INTO t VALUES (2)")
+        assert last_answer(ours, "SELECT n FROM t ORDER BY n") == [(1,), (2,)]
+        last_answer(theirs, "CREATE TABLE u (n int); INSERT INTO u VALUES (3)")
+        assert last_answer(ours, "SELECT n FROM u") == [(3,)]
 
 
 def test_a_catalog_that_is_newer_than_the_look_is_read_at_a_newer_time(
@@ -57,17 +51,17 @@ def test_a_catalog_that_is_newer_than_the_look_is_read_at_a_newer_time(
         def slow(oracle: BatchingOracle) -> Any:
             found = look(oracle)
             if statement := next(statements, None):
-                run(theirs, statement)
+                last_answer(theirs, statement)
             return found
 
         monkeypatch.setattr(BatchingOracle, "read_all", slow)
-        assert run(ours, "SELECT n FROM t") == [(1,)]
+        assert last_answer(ours, "SELECT n FROM t") == [(1,)]
 
 
 def test_a_consensus_that_went_back_is_not_read(tmp_path: Path) -> None:
     with Environment.initialise(tmp_path) as environment:
         session = Session(environment)
-        run(session, "CREATE TABLE t (n int)")
+        last_answer(session, "CREATE TABLE t (n int)")
         back: list[Any] = [
             "UPDATE reclock_timeline SET read_ts = read_ts - 1 WHERE timeline = 'catalog'",
             "UPDATE catalog_upper SET upper = upper - 1",
@@ -76,30 +70,30 @@ def test_a_consensus_that_went_back_is_not_read(tmp_path: Path) -> None:
             lambda connection: [connection.execute(sa.text(each)) for each in back]
         )
         with pytest.raises(Exception, match="went back"):
-            run(session, "SELECT n FROM t")
+            last_answer(session, "SELECT n FROM t")
 
 
 def test_what_is_idle_can_be_read_as_of_any_time_that_is_over(tmp_path: Path) -> None:
     now = [1_000]
     with Environment.initialise(tmp_path, clock=lambda: Timestamp(now[0])) as environment:
         session = Session(environment)
-        run(session, "CREATE TABLE t (n int); INSERT INTO t VALUES (1)")
+        last_answer(session, "CREATE TABLE t (n int); INSERT INTO t VALUES (1)")
         now[0] = 10_000
-        assert run(session, "SELECT n FROM t AS OF 9500") == [(1,)]
+        assert last_answer(session, "SELECT n FROM t AS OF 9500") == [(1,)]
         now[0] = 9_000  # the clock goes back; what was answered stays true
-        run(session, "INSERT INTO t VALUES (2)")
-        assert run(session, "SELECT n FROM t AS OF 9500") == [(1,)]
-        assert run(session, "SELECT n FROM t ORDER BY n") == [(1,), (2,)]
-        subscribed = run(session, "SUBSCRIBE (SELECT n FROM t) AS OF 8900 UP TO 8901")
+        last_answer(session, "INSERT INTO t VALUES (2)")
+        assert last_answer(session, "SELECT n FROM t AS OF 9500") == [(1,)]
+        assert last_answer(session, "SELECT n FROM t ORDER BY n") == [(1,), (2,)]
+        subscribed = last_answer(session, "SUBSCRIBE (SELECT n FROM t) AS OF 8900 UP TO 8901")
         assert [row[-1] for row in subscribed] == [1]
 
 
 def test_a_time_to_come_cannot_be_read_and_the_relations_are_named(tmp_path: Path) -> None:
     with Environment.initialise(tmp_path, clock=lambda: Timestamp(1_000)) as environment:
         session = Session(environment)
-        run(session, "CREATE TABLE t (n int); CREATE TABLE u (n int)")
-        run(session, "CREATE VIEW v AS SELECT t.n FROM t JOIN u ON t.n = u.n")
+        last_answer(session, "CREATE TABLE t (n int); CREATE TABLE u (n int)")
+        last_answer(session, "CREATE VIEW v AS SELECT t.n FROM t JOIN u ON t.n = u.n")
         with pytest.raises(
             NotReadable, match=r'"reclock.public.t", "reclock.public.u" cannot be read at 5000'
         ):
-            run(session, "SELECT n FROM v AS OF 5000")
+            last_answer(session, "SELECT n FROM v AS OF 5000")

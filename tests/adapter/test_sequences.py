@@ -7,11 +7,11 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
-import psycopg
 import pytest
+from fixtures.postgres import PostgresServer
 from fixtures.sessions import run
+from fixtures.side_by_side import assert_same_rows
 
 from reclock.adapter.copy.transfer import CopyIn
 from reclock.adapter.session.session import Session
@@ -109,31 +109,10 @@ DROP TABLE made;
 """
 
 
-def test_answers_are_those_of_postgresql(environment: Environment, postgres_server: Any) -> None:
-    session = Session(environment)
-    different: list[tuple[str, Any, Any]] = []
-    with psycopg.connect(postgres_server.dsn(), autocommit=True) as connection:
-        connection.execute("CREATE DATABASE sequences")
-    try:
-        with psycopg.connect(
-            postgres_server.dsn(), dbname="sequences", autocommit=True
-        ) as connection:
-            for statement in SCRIPT.strip().rstrip(";").split(";\n"):
-                try:
-                    cursor = connection.execute(statement.encode())
-                    wanted: Any = cursor.fetchall() if cursor.description else []
-                except psycopg.Error as error:
-                    wanted = error.diag.sqlstate
-                try:
-                    found: Any = run(session, statement)
-                except ReclockError as error:
-                    found = error.sqlstate
-                if found != wanted:
-                    different.append((statement, found, wanted))
-    finally:
-        with psycopg.connect(postgres_server.dsn(), autocommit=True) as connection:
-            connection.execute("DROP DATABASE sequences")
-    assert different == []
+def test_answers_are_those_of_postgresql(
+    environment: Environment, postgres_server: PostgresServer
+) -> None:
+    assert_same_rows(Session(environment), postgres_server, SCRIPT)
 
 
 def test_copied_rows_take_values(environment: Environment) -> None:

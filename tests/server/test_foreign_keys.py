@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import psycopg
 import pytest
-from fixtures.postgres import PostgresServer
-from fixtures.server import SqlServer
-
-SCHEMA = "referring"
+from fixtures.side_by_side import assert_same_answers
 
 REFUSED = """
     CREATE TABLE owners (id int PRIMARY KEY, email text UNIQUE, country char(2), number int, UNIQUE (number, country));
@@ -185,10 +180,10 @@ DEFINITIONS = """
     ALTER TABLE p RENAME TO "People";
     INSERT INTO c VALUES (4, 8, 'a');
     INSERT INTO c VALUES (4, 1, 'x');
-    SELECT conname, contype, convalidated, confupdtype, confdeltype, confmatchtype, conkey, confkey, confrelid::regclass::text,
+    SELECT conname::text, contype::text, convalidated, confupdtype::text, confdeltype::text, confmatchtype::text, conkey, confkey, confrelid::regclass::text,
         pg_get_constraintdef(oid) FROM pg_constraint WHERE contype = 'f' ORDER BY conname;
-    SELECT constraint_name, update_rule, delete_rule, match_option, unique_constraint_name
-        FROM information_schema.referential_constraints WHERE constraint_schema = 'referring' ORDER BY 1;
+    SELECT constraint_name::text, update_rule::text, delete_rule::text, match_option::text, unique_constraint_name::text
+        FROM information_schema.referential_constraints WHERE constraint_schema = 'side_by_side' ORDER BY 1;
     ALTER TABLE c DROP CONSTRAINT later;
     INSERT INTO c VALUES (4, 8, 'a');
     BEGIN;
@@ -215,53 +210,16 @@ DEFINITIONS = """
     INSERT INTO d VALUES (1, 2);
     DELETE FROM c WHERE id = 1;
     DROP TABLE c CASCADE;
-    SELECT conname FROM pg_constraint WHERE contype = 'f';
+    SELECT conname::text FROM pg_constraint WHERE contype = 'f';
     INSERT INTO d VALUES (1, 2)
 """
-COMPARED = ("23502", "23503", "23505", "42830", "42804", "0A000")
+DETAILS = ("23502", "23503", "23505", "42830")
+MESSAGES = (*DETAILS, "42804", "0A000")
 """SQLSTATEs whose messages are PostgreSQL's."""
-WITHOUT_DETAIL = ("42804", "0A000")
-
-
-@pytest.fixture
-def ours(sql_server: SqlServer) -> Iterator[psycopg.Connection]:
-    with sql_server.connect() as connection:
-        yield from in_schema(connection)
-
-
-@pytest.fixture
-def theirs(postgres_server: PostgresServer) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(postgres_server.dsn(), autocommit=True) as connection:
-        yield from in_schema(connection)
-
-
-def in_schema(connection: psycopg.Connection) -> Iterator[psycopg.Connection]:
-    connection.execute(f"CREATE SCHEMA {SCHEMA}")
-    connection.execute(f"SET search_path TO {SCHEMA}")
-    yield connection
-    connection.execute("ROLLBACK")
-    connection.execute(f"DROP SCHEMA {SCHEMA} CASCADE")
-
-
-def answer(connection: psycopg.Connection, statement: str) -> object:
-    try:
-        cursor = connection.execute(statement)
-    except psycopg.Error as error:
-        state, message = error.sqlstate, error.diag.message_primary or ""
-        if state == "23001":  # what PostgreSQL 18 made of RESTRICT; Reclock reports version 16
-            return "23503", message.replace("RESTRICT setting of ", ""), None
-        if state not in COMPARED:
-            return state
-        if state in WITHOUT_DETAIL or "loose" in message:
-            return state, message, None
-        names = error.diag.table_name, error.diag.constraint_name, error.diag.column_name
-        return state, message, error.diag.message_detail, names
-    return cursor.statusmessage, cursor.fetchall() if cursor.description else None
 
 
 @pytest.mark.parametrize("script", [REFUSED, ACTIONS, TREE, FULL, DEFERRED, DEFINITIONS])
 def test_foreign_keys_are_postgresqls(
     ours: psycopg.Connection, theirs: psycopg.Connection, script: str
 ) -> None:
-    for statement in script.split(";"):
-        assert (statement, answer(ours, statement)) == (statement, answer(theirs, statement))
+    assert_same_answers(ours, theirs, script, messages=MESSAGES, details=DETAILS)

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import psycopg
 import pytest
-from fixtures.postgres import PostgresServer
-from fixtures.server import SqlServer
-
-SCHEMA = "merging"
+from fixtures.side_by_side import assert_same_answers
 
 STOCK = """
     CREATE TABLE stock (item text PRIMARY KEY, n int NOT NULL DEFAULT 1 CHECK (n >= 0), note text DEFAULT 'new');
@@ -118,46 +113,12 @@ REFERRING = """
     MERGE INTO c USING (VALUES (4), (9)) AS v (id) ON c.p = v.id WHEN NOT MATCHED THEN INSERT VALUES (v.id);
     SELECT * FROM c ORDER BY p
 """
-COMPARED = ("21000", "23502", "23503", "23505", "23514")
+MESSAGES = ("21000", "23502", "23503", "23505", "23514")
 """SQLSTATEs whose messages are PostgreSQL's."""
-
-
-@pytest.fixture
-def ours(sql_server: SqlServer) -> Iterator[psycopg.Connection]:
-    with sql_server.connect() as connection:
-        yield from in_schema(connection)
-
-
-@pytest.fixture
-def theirs(postgres_server: PostgresServer) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(postgres_server.dsn(), autocommit=True) as connection:
-        yield from in_schema(connection)
-
-
-def in_schema(connection: psycopg.Connection) -> Iterator[psycopg.Connection]:
-    connection.execute(f"CREATE SCHEMA {SCHEMA}")
-    connection.execute(f"SET search_path TO {SCHEMA}")
-    yield connection
-    connection.execute("ROLLBACK")
-    connection.execute(f"DROP SCHEMA {SCHEMA} CASCADE")
-
-
-def answer(connection: psycopg.Connection, statement: str) -> object:
-    try:
-        cursor = connection.execute(statement)
-    except psycopg.Error as error:
-        if error.sqlstate not in COMPARED:
-            return error.sqlstate
-        return error.sqlstate, error.diag.message_primary, error.diag.message_detail
-    if not cursor.description:
-        return cursor.statusmessage
-    names = [column.name for column in cursor.description]
-    return cursor.statusmessage, names, sorted(map(repr, cursor.fetchall()))
 
 
 @pytest.mark.parametrize("script", [STOCK, COPIES, REFUSED, REFERRING])
 def test_merge_is_postgresqls(
     ours: psycopg.Connection, theirs: psycopg.Connection, script: str
 ) -> None:
-    for statement in script.split(";"):
-        assert (statement, answer(ours, statement)) == (statement, answer(theirs, statement))
+    assert_same_answers(ours, theirs, script, messages=MESSAGES, is_ordered=False)

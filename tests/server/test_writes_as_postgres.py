@@ -3,15 +3,9 @@ fail there."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import psycopg
 import pytest
-from fixtures.postgres import PostgresServer
-from fixtures.server import SqlServer
-
-SCHEMA = "written"
+from fixtures.side_by_side import assert_same_answers
 
 KEYS = """
     CREATE TABLE parts (id int PRIMARY KEY, code text UNIQUE, left_in_stock int DEFAULT 5 CHECK (left_in_stock >= 0));
@@ -115,41 +109,7 @@ TYPES = """
 """
 
 
-@pytest.fixture
-def ours(sql_server: SqlServer) -> Iterator[psycopg.Connection]:
-    with sql_server.connect() as connection:
-        yield from in_schema(connection)
-
-
-@pytest.fixture
-def theirs(postgres_server: PostgresServer) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(postgres_server.dsn(), autocommit=True) as connection:
-        yield from in_schema(connection)
-
-
-def in_schema(connection: psycopg.Connection) -> Iterator[psycopg.Connection]:
-    connection.execute(f"CREATE SCHEMA {SCHEMA}")
-    connection.execute(f"SET search_path TO {SCHEMA}")
-    yield connection
-    connection.execute(f"DROP SCHEMA {SCHEMA} CASCADE")
-
-
-def answer(connection: psycopg.Connection, statement: str) -> tuple[Any, ...]:
-    try:
-        cursor = connection.execute(statement)
-    except psycopg.Error as error:
-        return (
-            error.sqlstate,
-            error.diag.message_primary if error.sqlstate in COMPARED else None,
-            error.diag.message_detail,
-        )
-    if cursor.description is None:
-        return cursor.statusmessage, None
-    types = [column.type_code for column in cursor.description]
-    return cursor.statusmessage, cursor.fetchall(), types
-
-
-COMPARED = ("23502", "23505", "23514", "21000", "42P10")
+MESSAGES = ("23502", "23505", "23514", "21000", "42P10")
 """SQLSTATEs whose messages are PostgreSQL's."""
 
 
@@ -157,5 +117,4 @@ COMPARED = ("23502", "23505", "23514", "21000", "42P10")
 def test_statements_answer_as_in_postgresql(
     ours: psycopg.Connection, theirs: psycopg.Connection, script: str
 ) -> None:
-    for statement in script.split(";"):
-        assert (statement, answer(ours, statement)) == (statement, answer(theirs, statement))
+    assert_same_answers(ours, theirs, script, messages=MESSAGES)
