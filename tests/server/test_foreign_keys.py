@@ -180,7 +180,8 @@ DEFINITIONS = """
     ALTER TABLE p RENAME TO "People";
     INSERT INTO c VALUES (4, 8, 'a');
     INSERT INTO c VALUES (4, 1, 'x');
-    SELECT conname::text, contype::text, convalidated, confupdtype::text, confdeltype::text, confmatchtype::text, conkey, confkey, confrelid::regclass::text,
+    SELECT conname::text, contype::text, convalidated, confupdtype::text, confdeltype::text,
+        confmatchtype::text, conkey, confkey, confrelid::regclass::text,
         pg_get_constraintdef(oid) FROM pg_constraint WHERE contype = 'f' ORDER BY conname;
     SELECT constraint_name::text, update_rule::text, delete_rule::text, match_option::text, unique_constraint_name::text
         FROM information_schema.referential_constraints WHERE constraint_schema = 'side_by_side' ORDER BY 1;
