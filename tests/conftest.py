@@ -38,6 +38,7 @@ pytest_plugins = [
     "fixtures.topics",
     "fixtures.emitters",
     "fixtures.kinesis",
+    "fixtures.metastore",
     "fixtures.registry",
     "fixtures.pubnub_server",
 ]

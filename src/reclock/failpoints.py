@@ -152,6 +152,11 @@ FAILPOINTS: Mapping[str, str] = {
     "sinks.iceberg.after_commit": "the changes of one time and the progress, in the target",
     "sinks.kafka.before_commit": "the messages of one time, in an open Kafka transaction",
     "sinks.kafka.after_commit": "the changes of one time, in the target",
+    "registrations.recorded": (
+        "the entry of a sink's table, in consensus; no metastore was asked for it"
+    ),
+    "metastore.before_change": "the same",
+    "metastore.after_change": "one more change in the metastore; consensus does not know of it",
     # --- maintenance, backup, restore ---
     "maintenance.after_since": "the group's new since; nothing is compacted",
     "maintenance.after_compact": "the compaction of one collection",

@@ -3,17 +3,13 @@ show them."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fixtures import metastore_server
 from fixtures.maintained import World
+from fixtures.metastore import Metastore
 from fixtures.ports import free_port
 from fixtures.sunk import alter, change, delta_rows, emit
 
@@ -23,48 +19,6 @@ from reclock.errors import RegistrationFailed, UpstreamUnavailable
 from reclock.pipeline import registrations, tick
 
 pytestmark = pytest.mark.servers
-
-
-@dataclass
-class Metastore:
-    process: subprocess.Popen[str]
-    port: int
-
-    @property
-    def url(self) -> str:
-        return f"thrift://127.0.0.1:{self.port}"
-
-    def in_spark(self, namespace: str, table: str) -> list[str]:
-        """The provider and the location of the table, as Spark finds them by its name."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(f"{namespace} {table}\n")
-        self.process.stdin.flush()
-        return list(json.loads(self.process.stdout.readline()))
-
-    def table(self, namespace: str, table: str) -> Any:
-        """The table in Hive's terms, or None."""
-        entry = TableEntry(self.url, namespace, table, "", (), "")
-        with hive_metastore._connected(self.url) as client:
-            return hive_metastore._find(client, entry)
-
-
-@pytest.fixture(scope="module")
-def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metastore]:
-    folder = tmp_path_factory.mktemp("metastore")
-    command = [sys.executable, metastore_server.__file__, str(folder)]
-    with (
-        (folder / "log").open("w") as log,
-        subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
-        ) as process,
-    ):
-        assert process.stdin is not None
-        assert process.stdout is not None
-        port = process.stdout.readline()
-        assert port, (folder / "log").read_text()[-2000:]
-        yield Metastore(process, int(port))
-        process.stdin.close()
 
 
 @pytest.fixture

@@ -8,15 +8,17 @@ read its columns from the table itself; programs that list columns read those of
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pyarrow as pa
+import stamina
 
 from reclock.consensus.objects.registrations import TableEntry
 from reclock.errors import InvalidOption, RegistrationFailed, UpstreamUnavailable
+from reclock.failpoints import failpoint
 
 if TYPE_CHECKING:
     from pymetastore.hive_metastore.ThriftHiveMetastore import Client  # imported when it is used
@@ -32,39 +34,62 @@ _CONNECT_MS, _ANSWER_MS = 5_000, 60_000
 def put(entry: TableEntry, former: Iterable[TableEntry] = ()) -> None:
     """Make ``entry`` what the metastore has of this sink: create it with its namespace, or change
     what is there, or rename the first of the ``former`` entries that is there, and drop the others.
-    Repeating it changes nothing.
+    Repeating it changes nothing. Several processes may do it at once.
 
     Raises ``UpstreamUnavailable``, and ``RegistrationFailed`` if the metastore refuses it or has
-    another table of that name.
+    another table of that name; then the former entries stay.
     """
+    from pymetastore.hive_metastore.ttypes import (
+        AlreadyExistsException,
+        InvalidOperationException,
+        NoSuchObjectException,
+    )
+
+    lost_races = (AlreadyExistsException, InvalidOperationException, NoSuchObjectException)
     with _connected(entry.url) as client:
-        current = _find(client, entry)
-        for other in former:
-            if other.url == entry.url and other.name != entry.name:
-                previous = _find_own(client, other)
-                if previous is not None and current is None:
-                    client.alter_table(other.namespace, other.table, _table(entry))
-                    current = _find(client, entry)
-                elif previous is not None:
-                    client.drop_table(other.namespace, other.table, False)
+        for attempt in stamina.retry_context(on=lost_races, attempts=5, wait_initial=0.02):
+            with attempt:  # looks again at what is there
+                _put(client, entry, former)
+
+
+def _put(client: Client, entry: TableEntry, former: Iterable[TableEntry]) -> None:
+    current = _find(client, entry)
+    if current is not None and not _is_own(current, entry):
+        raise RegistrationFailed(
+            f'the metastore at "{entry.url}" has another table "{entry.name}"',
+            hint="drop it there, or create the sink with another NAMESPACE or TABLE",
+        )
+    for other in former:
+        if other.url != entry.url or other.name == entry.name or not _find_own(client, other):
+            continue
         if current is None:
             _make_namespace(client, entry)
-            client.create_table(_table(entry))
-        elif not _is_own(current, entry):
-            raise RegistrationFailed(
-                f'the metastore at "{entry.url}" has another table "{entry.name}"',
-                hint="drop it there, or create the sink with another NAMESPACE or TABLE",
-            )
-        elif not _is_equal(current, entry):
-            client.alter_table(entry.namespace, entry.table, _table(entry))
+            _change(client.alter_table, other.namespace, other.table, _table(entry))
+            current = _find(client, entry)
+        else:
+            _change(client.drop_table, other.namespace, other.table, False)
+    if current is None:
+        _make_namespace(client, entry)
+        _change(client.create_table, _table(entry))
+    elif not _is_equal(current, entry):
+        _change(client.alter_table, entry.namespace, entry.table, _table(entry))
 
 
 def drop(entry: TableEntry) -> None:
     """Drop the entry, if it is there and of this sink. The files of the table stay. Raises as
     ``put``."""
+    from pymetastore.hive_metastore.ttypes import NoSuchObjectException
+
     with _connected(entry.url) as client:
         if _find_own(client, entry) is not None:
-            client.drop_table(entry.namespace, entry.table, False)
+            with suppress(NoSuchObjectException):  # another process was faster
+                _change(client.drop_table, entry.namespace, entry.table, False)
+
+
+def _change(call: Callable[..., None], *arguments: object) -> None:
+    failpoint("metastore.before_change")
+    call(*arguments)
+    failpoint("metastore.after_change")
 
 
 def validate(url: str) -> None:

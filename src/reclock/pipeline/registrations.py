@@ -1,5 +1,6 @@
 """Registers the tables of Delta sinks in Hive metastores, by name. It compares what the catalog
-wants with what is registered, and changes the difference; so it can be repeated by any process.
+wants with what is registered, and changes the difference; so it can be repeated by any process, and
+several may do it at once.
 
 No emission and no tick waits for a metastore: a process has a thread for this work. What failed is
 retried, and ``mz_sink_registrations`` shows it.
@@ -8,7 +9,8 @@ retried, and ``mz_sink_registrations`` shows it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 
 import structlog
 
@@ -20,6 +22,7 @@ from reclock.consensus.objects.registrations import RegisteredTable, TableEntry
 from reclock.controllers.implied import is_dropped, sink_spec
 from reclock.definitions.sinks import DeltaTarget
 from reclock.errors import ReclockError, known_failure
+from reclock.failpoints import failpoint
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 
@@ -37,17 +40,24 @@ def begin(environment: Environment) -> None:
         environment.runtime.registrations.run_all(work, patience_s=0)
 
 
+@dataclass(frozen=True, slots=True)
+class DueTable:
+    """A registration to work on. ``table`` is what it will be, or, unless it ``is_wanted``, what is
+    dropped; ``recorded`` what consensus has of it, if anything."""
+
+    table: RegisteredTable
+    is_wanted: bool
+    recorded: RegisteredTable | None
+
+
 def reconcile(environment: Environment, *, is_verified: bool = False) -> int:
     """Register, change, rename and drop what is due. Returns how many tables failed. If it
     ``is_verified``, metastores are also asked about tables that are registered, and those that
     failed just now."""
-    return sum(
-        not _carry_out(environment, table, is_wanted)
-        for table, is_wanted in _due(environment, is_verified)
-    )
+    return sum(not _carry_out(environment, due) for due in _due(environment, is_verified))
 
 
-def _due(environment: Environment, is_verified: bool) -> list[tuple[RegisteredTable, bool]]:
+def _due(environment: Environment, is_verified: bool) -> list[DueTable]:
     stores = environment.stores
     recorded = stores.registrations.get_all()
     catalog = stores.planner_catalog()
@@ -67,26 +77,26 @@ def due(
     now: Timestamp,
     *,
     is_verified: bool = False,
-) -> Iterator[tuple[RegisteredTable, bool]]:
-    """The registrations to work on, and whether each is wanted or to be dropped. ``wanted`` has the
-    names and entries of sinks. A sink that is in neither of ``wanted`` and ``existing`` was
-    dropped."""
+) -> Iterator[DueTable]:
+    """The registrations to work on, those to be dropped first, because another sink may want the
+    name. ``wanted`` has the names and entries of sinks. A sink that is in neither of ``wanted`` and
+    ``existing`` was dropped."""
 
     def is_due(table: RegisteredTable) -> bool:
         return is_verified or table.error is None or table.at + RETRY_AFTER_MS <= now
 
-    for id, (sink, entry) in wanted.items():
-        table = recorded.get(id)
-        if table is None:
-            yield RegisteredTable(id, sink, entry, now), True
-        elif (table.sink, table.entry) != (sink, entry):
-            former = (*table.former, table.entry)
-            yield RegisteredTable(id, sink, entry, now, former), True
-        elif is_verified or (not table.is_registered and is_due(table)):
-            yield table, True
     for id, table in recorded.items():
         if id not in wanted and id not in existing and is_due(table):
-            yield replace(table, is_registered=False), False
+            yield DueTable(replace(table, is_registered=False), False, table)
+    for id, (sink, entry) in wanted.items():
+        present = recorded.get(id)
+        if present is None:
+            yield DueTable(RegisteredTable(id, sink, entry, now), True, None)
+        elif (present.sink, present.entry) != (sink, entry):
+            former = (*present.former, present.entry)
+            yield DueTable(RegisteredTable(id, sink, entry, now, former), True, present)
+        elif is_verified or (not present.is_registered and is_due(present)):
+            yield DueTable(present, True, present)
 
 
 def _wanted(
@@ -116,31 +126,38 @@ def _wanted(
         yield spec.creator, (str(sink.name), entry)
 
 
-def _carry_out(environment: Environment, table: RegisteredTable, is_wanted: bool) -> bool:
-    """Whether it succeeded."""
+def _carry_out(environment: Environment, due: DueTable) -> bool:
+    """Whether it succeeded, or another process is at it."""
     registrations, now = environment.stores.registrations, environment.stores.clock()
-    if is_wanted and not table.is_registered:
-        registrations.put(table)  # so that it is dropped, whatever happens to this process
+    table, recorded = due.table, due.recorded
+    if due.is_wanted and table != recorded:
+        # before the metastore has it, so that it is dropped, whatever happens to this process
+        begun = partial(_begun, recorded, table)
+        if registrations.update(table.sink_id, begun) != table:
+            return True
+        failpoint("registrations.recorded")
+        recorded = table
+    outcome = _at_metastore(table, is_wanted=due.is_wanted, now=now)
+    registrations.update(table.sink_id, partial(concluded, recorded, table, outcome))
+    return outcome is None or outcome.error is None
+
+
+def _at_metastore(
+    table: RegisteredTable, *, is_wanted: bool, now: Timestamp
+) -> RegisteredTable | None:
+    """Make the metastore have the table, or drop it there. Returns what to record: None for a table
+    that was dropped."""
     try:
-        if is_wanted:
-            for former in table.former:
-                if former.url != table.entry.url:
-                    hive_metastore.drop(former)
-            hive_metastore.put(table.entry, table.former)
-        else:
+        if not is_wanted:
             for entry in (table.entry, *table.former):
                 hive_metastore.drop(entry)
+            return None
+        for former in table.former:
+            if former.url != table.entry.url:
+                hive_metastore.drop(former)
+        hive_metastore.put(table.entry, table.former)
     except Exception as failure:  # one table's trouble is not the others'
-        error = failure if isinstance(failure, ReclockError) else known_failure(failure)
-        failed = replace(
-            table,
-            is_registered=False,
-            error=error.message if error else str(failure),
-            detail=error.detail if error else type(failure).__name__,
-            hint=(error.hint if error else None) or _HINT,
-            at=now,
-        )
-        registrations.put(failed)
+        failed = _failed(table, failure, now)
         _log.warning(
             "registration of a table failed; it will be retried",
             sink=table.sink,
@@ -149,13 +166,58 @@ def _carry_out(environment: Environment, table: RegisteredTable, is_wanted: bool
             detail=failed.detail,
             hint=failed.hint,
         )
-        return False
-    if not is_wanted:
-        registrations.forget(table.sink_id)
-    elif not table.is_registered or table.error:
-        done = RegisteredTable(table.sink_id, table.sink, table.entry, now, is_registered=True)
-        registrations.put(done)
-    return True
+        return failed
+    if table.is_registered and not table.error:
+        return table
+    return RegisteredTable(table.sink_id, table.sink, table.entry, now, is_registered=True)
+
+
+def _failed(table: RegisteredTable, failure: Exception, now: Timestamp) -> RegisteredTable:
+    error = failure if isinstance(failure, ReclockError) else known_failure(failure)
+    return replace(
+        table,
+        is_registered=False,
+        error=error.message if error else str(failure),
+        detail=error.detail if error else type(failure).__name__,
+        hint=(error.hint if error else None) or _HINT,
+        at=now,
+    )
+
+
+def _begun(
+    recorded: RegisteredTable | None, table: RegisteredTable, current: RegisteredTable | None
+) -> RegisteredTable | None:
+    """What to record before the work on ``table``, unless another process began it."""
+    return table if current == recorded else current
+
+
+def concluded(
+    recorded: RegisteredTable | None,
+    table: RegisteredTable,
+    outcome: RegisteredTable | None,
+    current: RegisteredTable | None,
+) -> RegisteredTable | None:
+    """What to record after the work on ``table``, if the registration was ``recorded`` when it
+    began, and is ``current`` now.
+
+    Another process may have gone on to another entry in between, or have dropped this one, before
+    this process made it. Then all entries are recorded, so that the next reconciliation drops those
+    that are not wanted.
+    """
+    if current == recorded or outcome is None:
+        return outcome if current == recorded else current
+    if current is not None and current.is_registered and current.entry == table.entry:
+        return current
+    base = current or table
+    entries = dict.fromkeys((*base.former, *table.former, table.entry))
+    return replace(
+        base,
+        former=tuple(entry for entry in entries if entry != base.entry),
+        is_registered=False,
+        error=None,
+        detail=None,
+        hint=None,
+    )
 
 
 _HINT = "it is tried again every minute; the sink goes on writing"

@@ -1,12 +1,14 @@
 """Tables of sinks that are registered in the catalogs of other programs.
 
 A row is written before the other catalog is asked for anything, so that whatever is registered
-there can be found and dropped, also if this process is killed in between.
+there can be found and dropped, also if this process is killed in between. Several processes may
+work on one registration at once, so a write is decided on what is stored at that moment.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -78,24 +80,26 @@ class Registrations:
         rows = self._consensus.look(sa.select(_registrations).order_by(_registrations.c.sink_id))
         return {row.sink_id: _decoded(row) for row in rows}
 
-    def put(self, table: RegisteredTable) -> None:
-        """Store this registration, which replaces that of the same sink."""
+    def update(
+        self,
+        sink_id: str,
+        decide: Callable[[RegisteredTable | None], RegisteredTable | None],
+    ) -> RegisteredTable | None:
+        """Store what ``decide`` makes of the sink's registration, in one transaction, and return
+        it. None is no registration. ``decide`` may be called several times."""
 
-        def write(connection: sa.Connection) -> None:
-            connection.execute(_delete(table.sink_id))
-            connection.execute(sa.insert(_registrations).values(**_encoded(table)))
+        def write(connection: sa.Connection) -> RegisteredTable | None:
+            of_sink = _registrations.c.sink_id == sink_id
+            row = connection.execute(sa.select(_registrations).where(of_sink)).one_or_none()
+            current = None if row is None else _decoded(row)
+            table = decide(current)
+            if table != current:
+                connection.execute(sa.delete(_registrations).where(of_sink))
+                if table is not None:
+                    connection.execute(sa.insert(_registrations).values(**_encoded(table)))
+            return table
 
-        self._consensus.transact(fence.guard(self._leadership, write))
-
-    def forget(self, sink_id: str) -> None:
-        """Delete the registration, because no catalog has the table any more."""
-        self._consensus.transact(
-            fence.guard(self._leadership, lambda connection: connection.execute(_delete(sink_id)))
-        )
-
-
-def _delete(sink_id: str) -> sa.Delete:
-    return sa.delete(_registrations).where(_registrations.c.sink_id == sink_id)
+        return self._consensus.transact(fence.guard(self._leadership, write))
 
 
 def _encoded(table: RegisteredTable) -> dict[str, object]:
