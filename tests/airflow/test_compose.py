@@ -3,7 +3,10 @@ its settings real."""
 
 from __future__ import annotations
 
+import base64
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +34,32 @@ def test_images_are_pinned(services: dict[str, dict[str, Any]]) -> None:
 
 
 def test_what_is_published_is_on_loopback(services: dict[str, dict[str, Any]]) -> None:
-    ports = [port for service in services.values() for port in service.get("ports", [])]
-    assert ports
-    assert all(port.startswith("127.0.0.1:") for port in ports)
+    ports = {name: service["ports"] for name, service in services.items() if "ports" in service}
+    assert ports == {"sql": ["127.0.0.1:6875:6875"], "airflow-api": ["127.0.0.1:8080:8080"]}
+
+
+def test_every_process_of_airflow_runs(services: dict[str, dict[str, Any]]) -> None:
+    commands = [service.get("command") for service in services.values()]
+    subcommands = {command[1] for command in commands if command and command[0] == "airflow"}
+    assert subcommands == {"api-server", "dag-processor", "scheduler", "triggerer"}
+
+
+def test_every_secret_is_made_once(tmp_path: Path) -> None:
+    docker = shutil.copytree(DOCKER, tmp_path / "docker", ignore=shutil.ignore_patterns(".env"))
+
+    def made() -> str:
+        subprocess.run(["sh", docker / "make_env.sh"], check=True, capture_output=True)
+        assert (docker / ".env").stat().st_mode & 0o077 == 0
+        return (docker / ".env").read_text()
+
+    text = made()
+    secrets = dict(re.findall(r"^(\w+)=(\S+)$", text, re.MULTILINE))
+    wanted = re.findall(r"^(\w+)=$", (docker / ".env.example").read_text(), re.MULTILINE)
+    assert list(secrets) == wanted
+    assert len(set(secrets.values())) == len(secrets)
+    assert len(base64.urlsafe_b64decode(secrets.pop("AIRFLOW_FERNET_KEY"))) == 32
+    assert all(re.fullmatch(r"[0-9a-f]{48}", secret) for secret in secrets.values())
+    assert made() == text
 
 
 def test_what_keeps_running_is_not_root_and_has_no_capabilities(
