@@ -21,6 +21,10 @@ REFUSED = {
     "CREATE VIEW nowhere.public.v AS SELECT 1 AS a": ("42704", 'unknown database "nowhere"'),
     "CREATE VIEW mz_catalog.v AS SELECT 1 AS a": ("42501", '"mz_catalog" is a system object'),
     "CREATE VIEW v AS SELECT 1 AS a, 2 AS a": ("42701", 'column "a" specified more than once'),
+    'CREATE TABLE v ("case" int, "CASE" int)': ("42701", 'column "CASE" specified more than once'),
+    'CREATE TABLE v AS SELECT 1 AS a, 2 AS "A"': ("42701", 'column "A" specified more than once'),
+    'CREATE MATERIALIZED VIEW v AS SELECT 1 AS a, 2 AS "A"': ("42701", 'column "A" specified'),
+    f'CREATE SOURCE s (a int, "A" int) {S3} FORMAT JSON': ("42701", 'column "A" specified'),
     "CREATE TABLE v AS SELECT * FROM flights_progress": (
         "42939",
         'the name "mz_timestamp" is reserved',

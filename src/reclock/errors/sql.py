@@ -170,13 +170,17 @@ class WithinGroupRequired(ReclockError):
 
 
 class DuplicateColumn(ReclockError):
-    """A relation would have two columns with the same name."""
+    """A relation would have two columns with the same name, or a stored one two names that differ
+    in case alone."""
 
     sqlstate = "42701"
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, first: str | None = None) -> None:
         super().__init__(
             f'column "{name}" specified more than once',
+            detail=None
+            if first in (None, name)
+            else f'To engines that read the lake, "{first}" is the same name.',
             hint="give each column a name of its own with AS",
         )
         self.name = name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from sqlglot import exp
 
@@ -11,13 +11,17 @@ from reclock.errors import DuplicateColumn, ReservedName, SqlSyntaxError, Unsupp
 from reclock.sql.queries.coercion import column_limit, scalar_type
 
 
-def check_columns(names: Sequence[str], *, has_time: bool = False) -> None:
+def check_columns(names: Sequence[str], *, is_view: bool = False) -> None:
     """Raises ``DuplicateColumn`` or ``ReservedName``, or ``SqlSyntaxError`` if there are no
-    columns. With ``has_time``, one may be called ``mz_timestamp``, as in progress relations."""
+    columns.
+
+    A column of a view may be called ``mz_timestamp``, as in progress relations, and the names of
+    its columns may differ in case alone.
+    """
     if not names:
         raise SqlSyntaxError("a relation needs at least one column")
     for i, name in enumerate(names):
-        if name in RESERVED_COLUMNS and not (has_time and name == TIME_COLUMN):
+        if name in RESERVED_COLUMNS and not (is_view and name == TIME_COLUMN):
             raise ReservedName(
                 name,
                 hint=(
@@ -27,6 +31,17 @@ def check_columns(names: Sequence[str], *, has_time: bool = False) -> None:
             )
         if name in names[:i]:
             raise DuplicateColumn(name)
+    if not is_view:
+        _check_distinct_in_lake(names)
+
+
+def _check_distinct_in_lake(names: Iterable[str]) -> None:
+    """Raises ``DuplicateColumn`` for names that the engines which read the lake take for one."""
+    by_folded: dict[str, str] = {}
+    for name in names:
+        first = by_folded.setdefault(name.casefold(), name)
+        if first is not name:
+            raise DuplicateColumn(name, first=first)
 
 
 def declared_column(name: str, kind: exp.Expr, is_nullable: bool) -> Column:
@@ -47,7 +62,8 @@ def check_flat(columns: Sequence[Column], what: str) -> None:
 
 
 def check_stored(columns: Sequence[Column]) -> None:
-    """Raises ``UnsupportedSql`` unless a collection can hold the columns."""
+    """Raises ``UnsupportedSql`` or ``DuplicateColumn`` unless a collection can hold the columns."""
+    _check_distinct_in_lake(column.name for column in columns)
     for column in columns:
         if not column.type.is_stored:
             raise UnsupportedSql(

@@ -87,8 +87,10 @@ def create_table_as(
             f"has {len(query.desc)} columns"
         )
     names = [*column_names, *query.desc.names[len(column_names) :]]
-    check_stored(query.desc.columns)
     check_columns(names)
+    check_stored(
+        [replace(column, name=name) for name, column in zip(names, query.desc.columns, strict=True)]
+    )
     types = [_kept_type(column) for column in query.desc.columns]
     columns = ", ".join(
         f"{identifier(name).sql()} {type}" for name, type in zip(names, types, strict=True)

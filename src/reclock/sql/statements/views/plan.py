@@ -145,7 +145,7 @@ def define_view(
             f"{len(plan.desc)} columns"
         )
     names += plan.desc.names[len(names) :]
-    check_columns(names, has_time=True)
+    check_columns(names, is_view=True)
     plan = optimize(
         compute(plan, [ColumnRef(i, type) for i, type in enumerate(plan.desc.types)], names)
     )
