@@ -5,6 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 from fixtures.server import SqlServer
+from fixtures.side_by_side import assert_same_answers
 
 
 def test_a_schema_holds_what_is_made_in_it_until_it_is_dropped(sql_server: SqlServer) -> None:
@@ -73,3 +74,26 @@ def test_making_a_schema_takes_create_on_the_database_and_dropping_it_its_owner(
             root.execute("GRANT CREATE ON DATABASE reclock TO ulla")
             own.execute("CREATE SCHEMA hers; CREATE TABLE hers.t (a int); DROP SCHEMA hers CASCADE")
         root.execute("DROP SCHEMA of_root")
+
+
+SEARCH_PATHS = """
+    SET search_path = "ba r", foo, "x, y", public;
+    SHOW search_path;
+    SELECT current_setting('search_path');
+    SET search_path TO "$user", public;
+    SHOW search_path;
+    SELECT current_schema()::text;
+    SELECT set_config('search_path', 'a, "B""c"', false);
+    SHOW search_path;
+    SELECT set_config('search_path', '"a', false);
+    SET search_path = 'a,b';
+    SHOW search_path;
+    SET search_path TO a, b;
+    SHOW search_path
+"""
+
+
+def test_a_search_path_is_written_as_postgresql_writes_it(
+    ours: psycopg.Connection, theirs: psycopg.Connection
+) -> None:
+    assert_same_answers(ours, theirs, SEARCH_PATHS, messages=())

@@ -57,9 +57,12 @@ def _unknown(encoding: str) -> ConversionError:
 
 
 def _of_hexadecimal(text: str) -> str:
-    digits = _BLANKS.sub("", text)
+    *before, last = text.split() or [""]
+    digits = "".join([*before, last])
     if (wrong := re.search(r"[^0-9a-fA-F]", digits)) is not None:
         raise ConversionError(f'invalid hexadecimal digit: "{wrong[0]}"')
+    if any(len(part) % 2 for part in before):
+        raise ConversionError('invalid hexadecimal digit: " "')
     if len(digits) % 2:
         raise ConversionError("invalid hexadecimal data: odd number of digits")
     return digits.lower()

@@ -104,14 +104,17 @@ def parse_interval(text: str, fields: str = "", precision: int | None = None) ->
     """
     first, _, last = fields.lower().partition(" to ")
     try:
-        interval = _verbose(text, last or first or "second", first)
+        is_minutes = (first, last) == ("minute", "second")
+        interval = _verbose(text, last or first or "second", is_minutes=is_minutes)
     except ValueError:
         interval = _iso(text.strip())
     return _rounded(_truncated(interval, last or first), precision)
 
 
-def _verbose(text: str, default_unit: str, first_unit: str) -> Interval:
-    """PostgreSQL's and the SQL standard's forms, read from right to left as PostgreSQL does."""
+def _verbose(text: str, default_unit: str, *, is_minutes: bool) -> Interval:
+    """PostgreSQL's and the SQL standard's forms, read from right to left as PostgreSQL does.
+
+    With ``is_minutes``, ``12:34`` is minutes and seconds."""
     total, seen, unit = _Sum(), set[str](), ""
     is_unit_open = is_ago = False
     for place, (kind, field) in enumerate(reversed(_tokens(text))):
@@ -128,7 +131,7 @@ def _verbose(text: str, default_unit: str, first_unit: str) -> Interval:
         is_unit_open = False
         if ":" in field:
             _mark(seen, {"hour", "minute", *_SECONDS})
-            total.microseconds += _time(field, is_minutes=first_unit == "minute")
+            total.microseconds += _time(field, is_minutes=is_minutes)
             unit = "day"
             continue
         unit = unit or default_unit

@@ -32,6 +32,15 @@ class MomentOutOfRange(ReclockError):
         self.text = text
 
 
+class ZoneOutOfRange(MomentOutOfRange):
+    """A constant in a statement has an offset from UTC that no time zone has."""
+
+    sqlstate = "22009"
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, message=f'time zone displacement out of range: "{text}"')
+
+
 class InvalidFormattedMoment(ReclockError):
     """A text does not have the format that ``to_timestamp`` or ``to_date`` reads."""
 

@@ -185,3 +185,6 @@ SELECT '13:00 PM Jan 5 2024'::timestamp
 SELECT '12:00 PM'::timestamp
 SELECT 'Jan Feb 1999'::date
 SELECT '1/2/2024 3/4/2024'::date
+SELECT decode('a a', 'hex')
+SELECT timestamptz '2020-01-01 00:00:00+16:60'
+SELECT timestamptz '2020-01-01 00:00:00+01:60'

@@ -13,3 +13,4 @@ SELECT g, b, string_agg(b, ',') OVER (PARTITION BY a ORDER BY g), array_agg(b) O
 SELECT g, string_agg(b, '-') OVER (ORDER BY g ROWS BETWEEN 1 PRECEDING AND CURRENT ROW), string_agg(b, '') OVER (ORDER BY g RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING), string_agg(b, NULL) OVER (ORDER BY g) FROM t
 SELECT g, string_agg(b, g::text) OVER (ORDER BY g ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING), string_agg(NULL, b) OVER (), string_agg(b, ',') FILTER (WHERE a > 1) OVER (ORDER BY g) FROM t
 SELECT a, string_agg(b, g::text ORDER BY g), string_agg(b, g::text ORDER BY g) FILTER (WHERE g > 20) FROM t GROUP BY a
+SELECT g, array_agg(b) OVER (ORDER BY g, a ROWS BETWEEN 2 FOLLOWING AND 1 FOLLOWING), string_agg(b, ',') OVER (ORDER BY g ROWS BETWEEN 1 PRECEDING AND 2 PRECEDING), row_number() OVER (ORDER BY g, a, b ROWS BETWEEN 2 FOLLOWING AND 1 FOLLOWING) FROM t

@@ -46,3 +46,4 @@ SELECT date_bin('1 hour 30 minutes', z, timestamptz '2001-01-01 00:10+00') FROM 
 SELECT date_trunc('year', i), date_trunc('quarter', i), date_trunc('month', i), date_trunc('day', i), date_trunc('hour', i), date_trunc('second', i) FROM (VALUES (interval '23 mons 5 days 13:14:15.5'), (interval '-23 mons -5 days -13:14:15.5')) v(i)
 SELECT i::text, i || '!' FROM (VALUES (interval '1 year 2 mons 3 days 04:05:06.789'), (interval '-1 mon +1 day -0:00:00.000001'), (interval '-1 day +100:00'), (interval '-13 mons +02:00')) v(i)
 SELECT (e - timestamp '2012-12-31 12:00:00.25')::text FROM t
+SELECT interval '12:34' minute, interval '12:34' minute to second, interval '12:34:56' hour, interval '12:34:56' minute, decode(' ab cd ', 'hex')

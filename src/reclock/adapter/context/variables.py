@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
@@ -21,6 +21,7 @@ from reclock.sql.names import (
     SERVER_VERSION,
     SessionNames,
     nearest,
+    quote,
 )
 
 ROLE = "role"
@@ -29,6 +30,7 @@ STRICT_SERIALIZABLE = "strict serializable"
 SERIALIZABLE = "serializable"
 FAIL = "fail"
 LAST_COMPLETE = "last_complete"
+SEARCH_PATH = "search_path"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,35 @@ def _positive(value: str) -> str:
     return str(int(value))
 
 
+USER_SCHEMA = "$user"
+_SCHEMA = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^",]*?))\s*(,|$)')
+
+
+def schemas_of(path: str) -> tuple[str, ...]:
+    """The schemas that a search path names, in their order. A name without quotes folds to lower
+    case. Raises ``ValueError``."""
+    names, at = [], 0
+    while path.strip():
+        match = _SCHEMA.match(path, at)
+        if match is None:
+            raise ValueError("names of schemas, separated by commas")
+        quoted, plain, comma = match.groups()
+        names.append(plain.lower() if quoted is None else quoted.replace('""', '"'))
+        if not comma:
+            break
+        at = match.end()
+    return tuple(name for name in names if name)
+
+
+def _search_path(value: str) -> str:
+    return ", ".join(map(quote, schemas_of(value)))
+
+
+def text_of_values(name: str, values: Iterable[str]) -> str:
+    """The text of what a statement sets a variable to, such as ``SET name = a, b``."""
+    return ", ".join(map(quote, values)) if name.lower() == SEARCH_PATH else ",".join(values)
+
+
 def _on_or_off(value: str) -> str:
     if value.lower() not in ("on", "off", "true", "false", "yes", "no", "1", "0"):
         raise ValueError("on or off")
@@ -152,9 +183,10 @@ VARIABLES = {
             _bytes,
         ),
         Variable(
-            "search_path",
+            SEARCH_PATH,
             DEFAULT_SCHEMA,
-            "schemas where unqualified names are looked up, separated by commas",
+            'schemas where unqualified names are looked up, separated by commas; "$user" is none',
+            _search_path,
         ),
         Variable(
             "stalled_reads",
@@ -367,7 +399,7 @@ class SessionVariables:
 
     @property
     def names(self) -> SessionNames:
-        path = tuple(part.strip() for part in self.get("search_path").split(",") if part.strip())
+        path = tuple(name for name in schemas_of(self.get(SEARCH_PATH)) if name != USER_SCHEMA)
         database, cluster = self.get("database"), self.get("cluster")
         return SessionNames(
             database,

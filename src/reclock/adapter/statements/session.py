@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from reclock.adapter.context.results import Result, describes, text_desc, text_result
-from reclock.adapter.context.variables import READ_ONLY
+from reclock.adapter.context.variables import READ_ONLY, text_of_values
 from reclock.adapter.planning.authorization import AuthorizationContext, Requirements, requires
 from reclock.adapter.statement_context import StatementContext, executes
 from reclock.algebra.relations import TEXT, Column, RelationDesc
@@ -29,8 +29,9 @@ def _(statement: SetVariable, context: StatementContext) -> Result:
     if is_local and context.transactions.block is None:
         context.notice("SET LOCAL can only be used in transaction blocks")
         return Result(statement.tag)
-    value = ",".join(statement.values) if statement.values is not None else None
-    context.variables.set(statement.name, value, is_local=is_local)
+    name, values = statement.name, statement.values
+    value = None if values is None else text_of_values(name, values)
+    context.variables.set(name, value, is_local=is_local)
     cluster = context.variables.get("cluster")
     if statement.name == "cluster" and cluster not in context.catalog.clusters:
         # no error: it may be created before it is used

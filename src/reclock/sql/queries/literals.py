@@ -32,6 +32,7 @@ from reclock.errors import (
     MomentOutOfRange,
     NumberOutOfRange,
     TooManyDigits,
+    ZoneOutOfRange,
 )
 from reclock.plan.functions.casts import BEYOND
 from reclock.plan.functions.zones import offset, zone_name
@@ -48,10 +49,12 @@ _BOOLEANS = {
     "0": False,
 }
 _DATE = re.compile(r"(\d{4,})-(\d{1,2})-(\d{1,2})")
+_MOST_HOURS_AHEAD = 15
+"""PostgreSQL reads no larger offset of a time zone."""
 _ERA = re.compile(r"(?<=\d)\s*AD$", re.IGNORECASE)
 _MOMENT = re.compile(
-    r"(?P<date>\d{4,}-\d{1,2}-\d{1,2})(?:[ "
-    r"T]+(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.(?P<fraction>\d+))?)?)?"
+    r"(?P<date>\d{4,}-\d{1,2}-\d{1,2})(?:(?: +"
+    r"| *T *)(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.(?P<fraction>\d+))?)?)?"
     r"\s*(?P<zone>[+-]\d{1,2}(?::?\d\d)?|[A-Za-z]\w*(?:/[\w+-]+)*)?"
 )
 
@@ -71,7 +74,8 @@ Value = (
 def parse_text(text: str, type: ScalarType) -> Value:
     """The value of ``text`` in ``type``.
 
-    Raises ``InvalidText``, ``InvalidJson``, ``MomentOutOfRange`` or ``NumberOutOfRange``.
+    Raises ``InvalidText``, ``InvalidJson``, ``MomentOutOfRange``, ``ZoneOutOfRange`` or
+    ``NumberOutOfRange``.
     """
     if type.name is TypeName.TEXT:
         return text
@@ -286,6 +290,8 @@ def _moment(text: str) -> tuple[datetime, timedelta | None]:
         return moment, offset(zone, moment)
     digits = zone[1:].replace(":", "")
     hours, minutes = (int(digits[:-2]), int(digits[-2:])) if len(digits) > 2 else (int(digits), 0)
+    if hours > _MOST_HOURS_AHEAD or minutes > 59:
+        raise ZoneOutOfRange(text)
     ahead = timedelta(hours=hours, minutes=minutes)
     return moment, -ahead if zone[0] == "-" else ahead
 

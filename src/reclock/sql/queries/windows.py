@@ -20,6 +20,7 @@ from reclock.errors import (
     UnsupportedSql,
 )
 from reclock.plan.functions import AGGREGATES
+from reclock.plan.functions.aggregates import COUNTS
 from reclock.plan.relational import Frame, FrameOffset, WindowFunction
 from reclock.plan.scalars import Aggregate, Case, Literal
 from reclock.sql.names import fold
@@ -82,7 +83,7 @@ def _window(node: exp.Window, context: ExprContext) -> TypedExpr:
     name = function_name(called) if isinstance(called, exp.Anonymous) else ""
     if name in AGGREGATES and name not in ORDERED_SETS:
         window = _aggregated(name, called.expressions, order, filter, of, within)
-        return _over_nothing(window) if _is_empty(of.frame) else window
+        return _over_nothing(name, window) if _is_empty(of.frame) else window
     if name not in FUNCTIONS or filter is not None:
         known = ", ".join(FUNCTIONS)
         raise UnsupportedSql(
@@ -93,7 +94,7 @@ def _window(node: exp.Window, context: ExprContext) -> TypedExpr:
         name, [scalar(argument, within) for argument in called.expressions]
     )
     window = replace(of, function=function, arguments=arguments, type=type)
-    return _over_nothing(window) if _is_empty(of.frame) else window
+    return _over_nothing(name, window) if _is_empty(of.frame) else window
 
 
 def check_windows(windows: Sequence[exp.Window], context: ExprContext) -> None:
@@ -230,16 +231,11 @@ def _is_empty(frame: Frame) -> bool:
     return start > end
 
 
-def _over_nothing(window: InWindow) -> InWindow:
-    """The same where no row has a row in its frame: a function of the frame sees NULLs alone."""
-    if isinstance(window.function, WindowFunction) and window.function.name not in (
-        "first_value",
-        "last_value",
-        "nth_value",
-    ):
+def _over_nothing(name: str, window: TypedExpr) -> TypedExpr:
+    """The value of the function where the frame of no row has a row."""
+    if name in PLACES or name in ("lag", "lead"):  # these look at no frame
         return window
-    value, *others = window.arguments or (Literal(1, INTEGER),)
-    return replace(window, arguments=(Literal(None, value.type), *others), frame=Frame())
+    return Literal(0 if name in COUNTS else None, window.type)
 
 
 def _bound(

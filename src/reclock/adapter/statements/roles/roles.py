@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from reclock.adapter.context.results import Result
-from reclock.adapter.context.variables import ROLE, checked
+from reclock.adapter.context.variables import ROLE, checked, text_of_values
 from reclock.adapter.planning.authorization import AuthorizationContext, Requirements, requires
 from reclock.adapter.statement_context import StatementContext, executes
 from reclock.adapter.transaction.catalog_change import CatalogChange, defines
@@ -145,10 +145,10 @@ def _(statement: SetDefault, context: AuthorizationContext) -> Requirements:
 
 @defines(SetDefault)
 def _(statement: SetDefault, change: CatalogChange) -> None:
-    name = statement.variable
-    value = ",".join(statement.values) if statement.values is not None else None
+    name, value = statement.variable, None
     if name is not None:
-        name, value = checked(name, value)
+        values = statement.values
+        name, value = checked(name, None if values is None else text_of_values(name, values))
     if statement.role_id is None:
         for configuration in list(change.tx.snapshot.all(Kind.SYSTEM_CONFIGURATION).values()):
             if value is None and name in (None, configuration.name):
