@@ -18,6 +18,7 @@ import psycopg
 import pytest
 import yaml
 from fixtures.ports import free_port
+from fixtures.waiting import PATIENCE_S
 
 from reclock.airflow.warm import WarmProcess, WarmProcessGone, WarmProcessRefuses
 
@@ -83,7 +84,7 @@ class Compose:
 
     def refusal(self) -> str:
         with self.serving() as (process, _):
-            _, log = process.communicate()
+            _, log = process.communicate(timeout=PATIENCE_S)
             assert process.returncode == 1
         return log
 
