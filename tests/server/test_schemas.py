@@ -89,6 +89,8 @@ SEARCH_PATHS = """
     SET search_path = 'a,b';
     SHOW search_path;
     SET search_path TO a, b;
+    SHOW search_path;
+    SET SCHEMA 'x y';
     SHOW search_path
 """
 

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from reclock.algebra.intervals import DAY_US, DAYS_PER_MONTH, Interval
+from reclock.errors import IntervalOutOfRange, InvalidInterval
 
 _SECOND_US, _MINUTE_US, _HOUR_US = 10**6, 60 * 10**6, 3600 * 10**6
 _TIME_UNITS = {
@@ -109,6 +110,22 @@ def parse_interval(text: str, fields: str = "", precision: int | None = None) ->
     except ValueError:
         interval = _iso(text.strip())
     return _rounded(_truncated(interval, last or first), precision)
+
+
+def interval_of(text: str, fields: str = "", precision: int | None = None) -> Interval:
+    """As ``parse_interval``. Raises ``InvalidInterval`` and ``IntervalOutOfRange``."""
+    try:
+        return parse_interval(text, fields, precision)
+    except (ValueError, KeyError) as error:
+        raise InvalidInterval("interval", text) from error
+    except OverflowError as error:
+        raise IntervalOutOfRange(text) from error
+
+
+def parts_of_interval(text: str) -> str:
+    """The months, days and microseconds of an interval, separated by blanks. Raises as
+    ``interval_of``."""
+    return " ".join(map(str, interval_of(text)))
 
 
 def _verbose(text: str, default_unit: str, *, is_minutes: bool) -> Interval:

@@ -14,6 +14,7 @@ from psycopg.abc import Buffer
 from psycopg.adapt import Loader
 from psycopg.types.string import TextLoader
 
+from reclock.algebra.interval_reading import interval_of
 from reclock.algebra.relations import TEXT, Column, TypeName, numeric
 from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.client.change_stream import ChangeStream, Messages
@@ -24,7 +25,6 @@ from reclock.client.statements import NO_LIMITS, ChangesRequest, Params, Time, s
 from reclock.compute.engines.engine import result_type
 from reclock.errors import InvalidOption, TypeMismatch, UnknownObject, UnsupportedSql
 from reclock.server.values import type_of
-from reclock.sql.queries.literals import interval
 
 if TYPE_CHECKING:
     from reclock.pipeline.tick_reports import TickReport
@@ -116,7 +116,7 @@ class _IntervalLoader(Loader):
     """An interval as the parts that Arrow has; Python's own type has no months."""
 
     def load(self, data: Buffer) -> dict[str, int]:
-        return interval(bytes(data).decode().strip())._asdict()
+        return interval_of(bytes(data).decode().strip())._asdict()
 
 
 @contextmanager

@@ -188,3 +188,5 @@ SELECT '1/2/2024 3/4/2024'::date
 SELECT decode('a a', 'hex')
 SELECT timestamptz '2020-01-01 00:00:00+16:60'
 SELECT timestamptz '2020-01-01 00:00:00+01:60'
+SELECT x::interval FROM (VALUES ('1 day'), ('nothing')) v(x)
+SELECT x::interval FROM (VALUES ('1 day'), ('999999999999 years')) v(x)

@@ -47,3 +47,6 @@ SELECT date_trunc('year', i), date_trunc('quarter', i), date_trunc('month', i), 
 SELECT i::text, i || '!' FROM (VALUES (interval '1 year 2 mons 3 days 04:05:06.789'), (interval '-1 mon +1 day -0:00:00.000001'), (interval '-1 day +100:00'), (interval '-13 mons +02:00')) v(i)
 SELECT (e - timestamp '2012-12-31 12:00:00.25')::text FROM t
 SELECT interval '12:34' minute, interval '12:34' minute to second, interval '12:34:56' hour, interval '12:34:56' minute, decode(' ab cd ', 'hex')
+SELECT (x || ' days')::interval::text, (x::text || ':30 hours ago')::interval::text, timestamp '2024-03-31' - (x || ' months')::interval FROM (VALUES (1), (2), (NULL)) v(x)
+SELECT x::interval::text FROM (VALUES ('1 day'), ('P1Y2M3DT4H5M6S'), (NULL), ('-1-2 +3 -4:05:06'), ('1 week ago')) v(x)
+SELECT ('{1 day,NULL,"2 hours"}'::text[])::interval[]::text

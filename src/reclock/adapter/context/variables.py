@@ -28,6 +28,7 @@ ROLE = "role"
 READ_ONLY, DEFAULT_READ_ONLY = "transaction_read_only", "default_transaction_read_only"
 STRICT_SERIALIZABLE = "strict serializable"
 SERIALIZABLE = "serializable"
+_WEAKER_LEVELS = ("read uncommitted", "read committed", "repeatable read")
 FAIL = "fail"
 LAST_COMPLETE = "last_complete"
 SEARCH_PATH = "search_path"
@@ -52,6 +53,11 @@ def _one_of(*values: str) -> Callable[[str], str]:
         return folded
 
     return check
+
+
+def _isolation_level(value: str) -> str:
+    known = _one_of(STRICT_SERIALIZABLE, SERIALIZABLE, *_WEAKER_LEVELS)(value)
+    return STRICT_SERIALIZABLE if known in _WEAKER_LEVELS else known
 
 
 def _always(value: str, *same: str) -> Callable[[str], str]:
@@ -209,9 +215,9 @@ VARIABLES = {
             STRICT_SERIALIZABLE,
             (
                 "strict serializable reads wait until all applied writes are visible, "
-                "serializable reads never wait"
+                "serializable reads never wait; PostgreSQL's weaker levels become the former"
             ),
-            _one_of(STRICT_SERIALIZABLE, SERIALIZABLE),
+            _isolation_level,
         ),
         # Variables that clients of Materialize set at startup.
         Variable(

@@ -15,6 +15,7 @@ from reclock.adapter.context.sequences import SessionSequences
 from reclock.adapter.session.cursors import Cursor, Cursors
 from reclock.adapter.session.prepared import PreparedStatement, PreparedStatements, describe
 from reclock.adapter.statement_context import Answer
+from reclock.algebra.interval_reading import interval_of
 from reclock.algebra.relations import ScalarType
 from reclock.errors import NoTransaction, TypeMismatch, WrongNumberOfParameters
 from reclock.plan.scalars import Literal
@@ -24,7 +25,6 @@ from reclock.sql.parameters import NO_PARAMETERS, Parameters
 from reclock.sql.queries.coercion import coerce, scalar_type
 from reclock.sql.queries.expressions import ExprContext, scalar
 from reclock.sql.queries.limits import NoSubqueries
-from reclock.sql.queries.literals import interval
 from reclock.sql.queries.planned import Untyped
 from reclock.sql.queries.scope import Scope
 from reclock.sql.statements.session.prepared_syntax import (
@@ -168,7 +168,7 @@ def _(node: FetchStatement, call: SessionCall) -> Result:
     timeout = node.args.get("timeout")
     limit = None
     if timeout is not None:
-        limit = timedelta(microseconds=interval(timeout.name.strip()).span_us)
+        limit = timedelta(microseconds=interval_of(timeout.name.strip()).span_us)
     return Result(
         "FETCH", cursor.desc, cursor.fetch(int(count.name) if count is not None else None, limit)
     )

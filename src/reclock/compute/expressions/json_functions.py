@@ -24,6 +24,7 @@ from reclock.algebra.byte_texts import (
     of_literal,
     text_of,
 )
+from reclock.algebra.interval_reading import parts_of_interval
 from reclock.algebra.json_documents import dumps, loads, normal_form, ordered
 from reclock.algebra.moment_formats import moment_of
 from reclock.algebra.number_formats import double_text, number_text
@@ -432,6 +433,7 @@ _FUNCTIONS: Mapping[str, PythonFunction] = {
     "set": PythonFunction(set_path, (_TEXT, _TEXTS, _TEXT, _BOOLEAN), _TEXT),
     "insert": PythonFunction(insert_path, (_TEXT, _TEXTS, _TEXT, _BOOLEAN), _TEXT),
     "moment": PythonFunction(_or_failure(moment_of), (_TEXT, _TEXT), _TEXT),
+    "parts_of_interval": PythonFunction(_or_failure(parts_of_interval), (_TEXT,), _TEXT),
     "number_of": PythonFunction(_or_failure(number_of), (_TEXT, _TEXT), _TEXT),
     "path_items": PythonFunction(path_items, _OF_PATH, _TEXT),
     "path_exists": PythonFunction(path_exists, _OF_PATH, _TEXT),

@@ -28,8 +28,9 @@ from reclock.plan.functions.digits import (
 )
 from reclock.plan.functions.floats import with_value, within_range
 from reclock.plan.functions.interval_functions import interval_to_text
+from reclock.plan.functions.intervals import computed
 from reclock.plan.functions.json_calls import checked, from_text, json_call, scalar_text
-from reclock.plan.functions.sql_names import each_element, raised, string, type_sql
+from reclock.plan.functions.sql_names import each_element, interval_struct, raised, string, type_sql
 from reclock.plan.functions.typing import parameters
 
 _T = TypeName
@@ -91,7 +92,7 @@ def _is_possible(source: TypeName, target: TypeName) -> bool:
     if source is _T.JSONB:
         return target is _T.BOOLEAN or target in _NUMBERS
     if source is _T.TEXT:
-        return target is not _T.INTERVAL
+        return True
     if source in _NUMBERS and target in _NUMBERS:
         return True
     if _T.BOOLEAN in (source, target):
@@ -119,6 +120,8 @@ def _writer(source: TypeName, target: TypeName) -> CastWriter:
         return _to_textual
     if (source, target) == (_T.TEXT, _T.BYTEA):
         return _text_to_bytes
+    if (source, target) == (_T.TEXT, _T.INTERVAL):
+        return _text_to_interval
     if source is _T.TEXT:
         return _text_to_boolean if target is _T.BOOLEAN else _from_text
     if target is _T.TEXT:
@@ -312,6 +315,15 @@ def _text_to_boolean(engine: str, sql: str, source: ScalarType, target: ScalarTy
 
 def _text_to_bytes(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
     return f"unhex({checked(engine, json_call('bytes_of_literal', sql))})"
+
+
+def _text_to_interval(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    parts = checked(engine, json_call("parts_of_interval", sql))
+    return computed(
+        engine,
+        [parts],
+        lambda v: interval_struct(engine, *(f"split_part({v}, ' ', {i})" for i in (1, 2, 3))),
+    )
 
 
 def _matches(engine: str, sql: str, pattern: str) -> str:

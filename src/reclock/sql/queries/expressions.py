@@ -9,6 +9,7 @@ from typing import NoReturn, Protocol
 
 from sqlglot import exp
 
+from reclock.algebra.interval_reading import interval_of
 from reclock.algebra.relations import BOOLEAN, INTERVAL, OID, REGCLASS, TEXT, ScalarType
 from reclock.errors import SqlSyntaxError, UnknownParameter, UnsupportedSql
 from reclock.plan.scalars import Call, Case, Literal, Parameter
@@ -16,7 +17,7 @@ from reclock.sql.names import fold
 from reclock.sql.parameters import Parameters
 from reclock.sql.queries.call_forms import SAME_FUNCTIONS
 from reclock.sql.queries.coercion import coerce, default_to_text, expect, unified
-from reclock.sql.queries.literals import interval, number
+from reclock.sql.queries.literals import number
 from reclock.sql.queries.overloads import call, operator
 from reclock.sql.queries.planned import (
     Elements,
@@ -155,7 +156,7 @@ def _interval(node: exp.Interval, context: ExprContext) -> TypedExpr:
     reject_unsupported(node, "this", "unit")
     fields, _, digits = node.text("unit").partition("(")
     precision = int(digits[:-1][:3]) if digits else None
-    return Literal(interval(node.this.name, fields, precision), INTERVAL)
+    return Literal(interval_of(node.this.name, fields, precision), INTERVAL)
 
 
 @scalar.register

@@ -11,7 +11,7 @@ from decimal import Decimal, InvalidOperation, localcontext
 from typing import Any
 
 from reclock.algebra.array_texts import elements
-from reclock.algebra.interval_reading import parse_interval
+from reclock.algebra.interval_reading import interval_of
 from reclock.algebra.intervals import Interval
 from reclock.algebra.relations import (
     BIGINT,
@@ -25,8 +25,6 @@ from reclock.algebra.relations import (
 from reclock.algebra.textual import textual
 from reclock.algebra.written_moments import iso_form
 from reclock.errors import (
-    IntervalOutOfRange,
-    InvalidInterval,
     InvalidMoment,
     InvalidText,
     MomentOutOfRange,
@@ -306,16 +304,6 @@ def _timestamptz(text: str) -> datetime:
     return (moment - (ahead or timedelta(0))).replace(tzinfo=UTC)
 
 
-def interval(text: str, fields: str = "", precision: int | None = None) -> Interval:
-    """As ``parse_interval``. Raises ``InvalidText`` and ``IntervalOutOfRange``."""
-    try:
-        return parse_interval(text, fields, precision)
-    except (ValueError, KeyError) as error:
-        raise InvalidInterval(TypeName.INTERVAL, text) from error
-    except OverflowError as error:
-        raise IntervalOutOfRange(text) from error
-
-
 def _array(text: str, type: ScalarType) -> tuple[Any, ...]:
     assert type.element is not None
     try:
@@ -362,7 +350,7 @@ _READERS: dict[TypeName, Callable[[str], Any]] = {
     TypeName.DATE: _date,
     TypeName.TIMESTAMP: lambda text: _moment(text)[0],
     TypeName.TIMESTAMPTZ: _timestamptz,
-    TypeName.INTERVAL: interval,
+    TypeName.INTERVAL: interval_of,
     TypeName.BYTEA: _bytea,
     **dict.fromkeys((name for name in TypeName if ScalarType(name).is_object_id), _object_id),
 }

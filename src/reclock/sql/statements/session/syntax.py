@@ -69,6 +69,11 @@ def set_variable(parser: StatementParser, words: tuple[str, ...]) -> SetVariable
         return SetVariableStatement(
             this=role, scope=scope, values=[parser.word("the name of a role")]
         )
+    if not _is_assignment(parser) and parser.accept("SCHEMA"):
+        schemas = [parser.string() or parser.missing()]
+        return SetVariableStatement(
+            this=exp.to_identifier("search_path"), scope=scope, values=schemas
+        )
     name, values = assignment(parser)
     return SetVariableStatement(this=name, scope=scope, values=values)
 
