@@ -84,14 +84,14 @@ def test_a_subscription_ends_at_up_to(subscriber: Session, writer: Session) -> N
 def test_a_subscription_outlives_the_statement_timeout_and_can_be_canceled(
     subscriber: Session, writer: Session
 ) -> None:
-    execute(subscriber, "SET statement_timeout = 1000")
+    execute(subscriber, "SET statement_timeout = 2000")
     [result] = subscriber.execute("SUBSCRIBE a")
     rows = result.rows()
     assert sorted(next(rows)[1:] for _ in range(2)) == [(1, 1, 10), (2, 2, 20)]
-    threading.Timer(1.5, subscriber.cancellation.cancel).start()
+    threading.Timer(2.5, subscriber.cancellation.cancel).start()
     with pytest.raises(QueryCanceled):
         next(rows)
-    execute(subscriber, "SET statement_timeout = 500; BEGIN; DECLARE c CURSOR FOR SUBSCRIBE a")
+    execute(subscriber, "SET statement_timeout = 2000; BEGIN; DECLARE c CURSOR FOR SUBSCRIBE a")
     assert len(execute(subscriber, "FETCH 1 FROM c")) == 1
     assert len(execute(subscriber, "FETCH 5 FROM c")) == 1
     with pytest.raises(StatementTimeout):  # that of FETCH

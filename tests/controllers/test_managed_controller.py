@@ -100,7 +100,7 @@ def test_without_autostart_a_replica_is_whoever_says_so(
             )
         )
         with pytest.raises(StatementTimeout) as raised:
-            list(session.execute("SET cluster = c; SET statement_timeout = 1000; SELECT a FROM t"))
+            list(session.execute("SET cluster = c; SET statement_timeout = 3000; SELECT a FROM t"))
         assert '"c.r1" was not started yet' in str(raised.value.detail)
 
         def be() -> None:

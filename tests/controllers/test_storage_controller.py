@@ -108,7 +108,7 @@ def test_a_statement_waits_for_a_leader_that_is_late_and_says_so(
 ) -> None:
     seat(environment, "ghost").take()
     with pytest.raises(StatementTimeout) as late:
-        sql(environment, f"CREATE TABLE t (a int); SET statement_timeout = '100'; {statement}")
+        sql(environment, f"CREATE TABLE t (a int); SET statement_timeout = '2s'; {statement}")
     assert "the storage controller has not reached" in (late.value.detail or "")
 
 

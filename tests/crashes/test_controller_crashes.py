@@ -139,19 +139,19 @@ def test_a_peek_that_waits_for_a_server_that_is_killed_is_answered_by_another(
     tmp_path: Path, new_server: Callable[..., SqlServer]
 ) -> None:
     """The first server leads and is stopped (SIGSTOP) before it can follow; then it is killed, and
-    the second takes over."""
-    first = new_server(tmp_path, RECLOCK_CONTROLLER_LEASE_MS="1000")
+    the second takes over when the lease is over."""
+    first = new_server(tmp_path, RECLOCK_CONTROLLER_LEASE_MS="10000")
     with first.connect() as client:
         client.execute("CREATE TABLE a (n int)")
         client.execute("INSERT INTO a VALUES (1)")
-    second = new_server(tmp_path, RECLOCK_CONTROLLER_LEASE_MS="1000")
+    second = new_server(tmp_path, RECLOCK_CONTROLLER_LEASE_MS="10000")
     with second.connect() as client:
         for number in range(3):
             client.execute(f"CREATE TABLE b{number} (n int)")
             client.execute(f"INSERT INTO b{number} VALUES ({number})")
         stop_outside_transactions(first, tmp_path / "consensus.db")
         client.execute("CREATE TABLE c (n int)")
-        client.execute("SET statement_timeout = 100")
+        client.execute("SET statement_timeout = 2000")
         with pytest.raises(psycopg.errors.QueryCanceled) as late:
             client.execute("SELECT count(*) FROM c")
         assert "storage controller" in (late.value.diag.message_detail or "")

@@ -48,7 +48,7 @@ SCRIPT = [
     (1, "SET lock_timeout = '100ms'"),
     (1, "SELECT pg_advisory_lock(11)"),
     (1, "RESET lock_timeout"),
-    (1, "SET statement_timeout = '200ms'"),
+    (1, "SET statement_timeout = '1500ms'"),
     (1, "SELECT pg_advisory_lock_shared(11)"),
     (1, "SELECT pg_sleep(5)"),
     (1, "SELECT pg_sleep(0.01)"),

@@ -41,7 +41,7 @@ def locked(server: SqlServer) -> Iterator[None]:
 
 def test_an_insert_that_waits_ends_with_its_timeout_and_inserts_nothing(server: SqlServer) -> None:
     with server.connect() as connection:
-        connection.execute("SET statement_timeout = 300")
+        connection.execute("SET statement_timeout = 1500")
         with locked(server), pytest.raises(errors.QueryCanceled, match="statement timeout"):
             connection.execute("INSERT INTO t VALUES (1)")
         connection.execute("RESET statement_timeout")

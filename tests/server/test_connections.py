@@ -233,7 +233,7 @@ def test_cancel_and_timeout_end_what_computes(
         threading.Timer(0.3, connection.cancel_safe).start()
         with pytest.raises(errors.QueryCanceled, match="user request"):
             connection.execute(query, prepare=is_prepared)
-        connection.execute("SET statement_timeout = 200")
+        connection.execute("SET statement_timeout = 1500")
         with pytest.raises(errors.QueryCanceled, match="statement timeout"):
             connection.execute(query, prepare=is_prepared)
         assert connection.execute("SELECT 1").fetchone() == (1,)
@@ -468,7 +468,7 @@ def test_a_subscription_comes_as_it_becomes_known_until_it_is_canceled(
 ) -> None:
     with sql_server.connect() as connection, sql_server.connect() as other:
         other.execute("CREATE TABLE followed (n integer)")
-        connection.execute("SET statement_timeout = 300")
+        connection.execute("SET statement_timeout = 2000")
         updates = connection.cursor().stream(
             "SUBSCRIBE (SELECT n FROM followed WHERE n > %s)", (0,)
         )
