@@ -108,6 +108,13 @@ CASES = (
         "MERGE INTO t USING t AS s ON true WHEN MATCHED THEN UPDATE SET a = 1",
         (*READ, ("UPDATE", "t"), ("SELECT", "t")),
     ),
+    Case("WITH f AS (SELECT 1 AS a) INSERT INTO t TABLE f", (*INSIDE, ("INSERT", "t"))),
+    Case(
+        "WITH d AS (DELETE FROM t RETURNING a), f AS (SELECT year FROM flights) INSERT INTO t SELECT a "
+        "FROM d JOIN f ON a = year",
+        (*READ, ("DELETE", "t"), ("SELECT", "t"), ("SELECT", "flights"), ("INSERT", "t")),
+    ),
+    Case("WITH i AS (INSERT INTO t VALUES (1)) SELECT 1", (*INSIDE, ("INSERT", "t"))),
     Case("TRUNCATE t", (*INSIDE, ("DELETE", "t"))),
     Case("COPY t FROM STDIN", (*INSIDE, ("INSERT", "t"))),
     Case("COPY t TO STDOUT", (*READ, ("SELECT", "t"))),

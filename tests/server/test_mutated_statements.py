@@ -35,6 +35,7 @@ UPDATE accounts SET balance = balance * 2, owner = lower(owner) WHERE id = 1 RET
 UPDATE tags SET tag = (SELECT max(owner) FROM accounts) WHERE id IN (1, 2)
 DELETE FROM tags WHERE tag = 'old' OR id > 3
 MERGE INTO tags t USING accounts a ON t.id = a.id WHEN MATCHED AND tag > '' THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (1, 'x')
+WITH d AS (DELETE FROM tags WHERE id = 2 RETURNING *), x (n) AS (SELECT id FROM d) INSERT INTO tags SELECT n, 'x' FROM x
 TRUNCATE tags
 BEGIN
 COMMIT

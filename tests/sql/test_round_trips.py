@@ -73,6 +73,7 @@ from reclock.sql.statements.tables.modify_syntax import (
     UpdateStatement,
 )
 from reclock.sql.statements.tables.syntax import CreateTableStatement
+from reclock.sql.statements.tables.with_syntax import WithStatement
 from reclock.sql.statements.transactions.syntax import TransactionStatement
 from reclock.sql.statements.views.syntax import (
     CreateIndexStatement,
@@ -274,6 +275,14 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
         "UPDATE t AS x SET a = a + 1, b = DEFAULT WHERE a > (SELECT max(a) FROM t) RETURNING x.a"
     ): UpdateStatement,
     "UPDATE s.t x SET a = 1": UpdateStatement,
+    """WITH RECURSIVE x (a, b) AS (DELETE FROM t USING u WHERE t.a = u.a RETURNING t.*),
+       y AS (INSERT INTO t TABLE x ON CONFLICT DO NOTHING), z AS (SELECT 1 UNION SELECT a FROM x)
+       UPDATE t SET a = z.a FROM z WHERE t.b = 1 RETURNING *""": WithStatement,
+    "WITH x AS (UPDATE t SET a = 1 RETURNING a) SELECT a FROM x ORDER BY a LIMIT 1": WithStatement,
+    """WITH x AS (MERGE INTO t USING u ON true WHEN NOT MATCHED THEN INSERT DEFAULT VALUES)
+       MERGE INTO t USING u ON true WHEN MATCHED THEN DELETE""": WithStatement,
+    "WITH x AS (SELECT 1) INSERT INTO t TABLE x": WithStatement,
+    "EXPLAIN WITH x AS (SELECT 1) TABLE x": ExplainStatement,
     "DELETE FROM t": DeleteStatement,
     "DELETE FROM d.s.t x WHERE x.a IN (1, 2) RETURNING *": DeleteStatement,
     "TRUNCATE s.a, b": TruncateStatement,

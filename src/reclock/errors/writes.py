@@ -28,6 +28,18 @@ class MergedTwice(ReclockError):
         )
 
 
+class RowChangedTwice(ReclockError):
+    """Two statements of one WITH change one row."""
+
+    sqlstate = "21000"
+
+    def __init__(self, table: str) -> None:
+        super().__init__(
+            f'two statements of one WITH change the same row of table "{table}"',
+            hint="Let one of them change it, or write two statements.",
+        )
+
+
 class RowAffectedTwice(ReclockError):
     """An INSERT … ON CONFLICT DO UPDATE has several rows with one key."""
 

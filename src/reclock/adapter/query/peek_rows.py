@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from reclock.adapter.query.system import system_rows
 from reclock.adapter.statement_context import StatementContext
-from reclock.adapter.transaction.transaction import Transaction
+from reclock.adapter.transaction.transaction import StatementStart, Transaction
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute.engines.engine import result_schema
@@ -31,6 +31,8 @@ class PeekRows:
     transaction: Transaction | None
     provided: Mapping[StorageCollectionId, pa.Table]
     is_as_of: bool
+    start: StatementStart | None = None
+    """If it is given, temporary and created tables are read as they were then."""
 
     def at(
         self, read: Set[StorageCollectionId], at: Timestamp
@@ -42,11 +44,12 @@ class PeekRows:
             if id in self.provided:
                 rows[id] = self.provided[id]
             elif id.is_transient:
-                rows[id] = self.context.transactions.temporary.rows(
-                    self._catalog.relation(id.source_id)
-                )
+                temporary = self.context.transactions.temporary.state
+                state = temporary if self.start is None else self.start.temporary
+                rows[id] = state.rows_of(self._catalog.relation(id.source_id))
             elif self.transaction is not None and id.source_id in self.transaction.made:
-                rows[id] = self.transaction.made_rows(self._catalog.relation(id.source_id))
+                made = self._catalog.relation(id.source_id)
+                rows[id] = self.transaction.made_rows(made, self.start)
         return rows
 
     def _system_rows(self, id: GlobalId, at: Timestamp) -> pa.Table:

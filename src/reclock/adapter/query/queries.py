@@ -16,7 +16,7 @@ from reclock.adapter.query.peek_rows import PeekRows
 from reclock.adapter.statement_context import StatementContext
 from reclock.adapter.timestamps import read_time, readiness
 from reclock.adapter.timestamps.read_time import NO_TIME, ReadTime
-from reclock.adapter.transaction.transaction import Transaction
+from reclock.adapter.transaction.transaction import StatementStart, Transaction
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.consensus.frontiers.groups import GroupFrontier
@@ -79,6 +79,8 @@ class QueryExecution:
     """Whether the rows go into files, so that the session's limit of a result does not hold."""
     provided: Mapping[StorageCollectionId, pa.Table] = field(default_factory=dict)
     """The rows of transient collections that the caller knows."""
+    start: StatementStart | None = None
+    """If it is given, the query sees of the transaction's writes those before it alone."""
     known_definition: Definition | None = None
     """The query's definition, if it is known already."""
     _broken: set[GlobalId] = field(default_factory=set)
@@ -355,11 +357,15 @@ class QueryExecution:
         """The peek, with the rows of system relations in it; the replica reads the other
         collections."""
         read, at = collections(ready.plan), ready.time.at
-        peek_rows = PeekRows(self.context, self.transaction, self.provided, self._is_as_of)
+        peek_rows = PeekRows(
+            self.context, self.transaction, self.provided, self._is_as_of, self.start
+        )
         rows, changes = peek_rows.at(read, at), self.changes
         if changes is not None and changes.after is not None:
             changes = replace(changes, rows=peek_rows.at(read, changes.after))
-        own_writes = self.transaction.own_updates(at) if self.transaction is not None else {}
+        own_writes = (
+            self.transaction.own_updates(at, self.start) if self.transaction is not None else {}
+        )
         dataflows = frozenset(index.id for index in ready.indexes)
         return Peek(
             uuid.uuid4().hex,

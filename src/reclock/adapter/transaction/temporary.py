@@ -39,6 +39,10 @@ class TemporaryState:
     items: tuple[Item, ...] = ()
     rows: Mapping[GlobalId, pa.Table] = field(default_factory=dict)
 
+    def rows_of(self, table: RelationEntry) -> pa.Table:
+        rows = self.rows.get(table.id)
+        return rows_of([], table.desc) if rows is None else rows
+
 
 class TemporaryObjects:
     """The temporary objects of one session."""
@@ -93,8 +97,7 @@ class TemporaryObjects:
         self.state = TemporaryState()
 
     def rows(self, table: RelationEntry) -> pa.Table:
-        rows = self.state.rows.get(table.id)
-        return rows_of([], table.desc) if rows is None else rows
+        return self.state.rows_of(table)
 
     def write(self, table: RelationEntry, changes: pa.Table) -> None:
         """Apply ``changes``, rows with their diffs."""

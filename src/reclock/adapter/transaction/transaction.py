@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ from reclock.adapter.transaction.references import (
     ReferenceMark,
     References,
 )
-from reclock.adapter.transaction.temporary import TemporaryObjects
+from reclock.adapter.transaction.temporary import TemporaryObjects, TemporaryState
 from reclock.adapter.transaction.used_relations import UsedRelation
 from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
@@ -59,6 +59,15 @@ class TransactionMark:
     defined: int
     written: Mapping[GlobalId, int]
     references: ReferenceMark
+
+
+@dataclass(frozen=True, slots=True)
+class StatementStart:
+    """What a transaction had written when a statement began: the number of writes to each table, and
+    the temporary tables."""
+
+    written: Mapping[GlobalId, int]
+    temporary: TemporaryState
 
 
 class Transaction:
@@ -150,14 +159,8 @@ class Transaction:
         for table, keys in tables_read(definition).items():
             if table not in self.made:
                 self._touch(catalog.relation(table), catalog)
-                self._note_read(table, keys)
+                add_read(self._reads, table, keys)
         return self._time
-
-    def _note_read(self, table: GlobalId, keys: Keys | None) -> None:
-        known = self._reads.get(table)
-        if table in self._reads:
-            keys = known.union(keys) if known is not None and keys is not None else None
-        self._reads[table] = keys
 
     @property
     def read_at(self) -> Timestamp | None:
@@ -168,14 +171,22 @@ class Transaction:
         """Whether the read time of the block was compacted away, because its read hold expired."""
         return self.is_block and self._time is not None and error.at == self._time.at < error.since
 
-    def own_updates(self, at: Timestamp) -> dict[StorageCollectionId, pa.Table]:
-        """The transaction's uncommitted writes, by table, as updates at ``at``."""
+    def statement_start(self) -> StatementStart:
+        """The present, as the start of a statement."""
+        written = {table: len(rows) for table, rows in self.writes.items()}
+        return StatementStart(written, self._temporary.state)
+
+    def own_updates(
+        self, at: Timestamp, start: StatementStart | None = None
+    ) -> dict[StorageCollectionId, pa.Table]:
+        """The transaction's uncommitted writes, those before ``start`` if it is given, by table, as
+        updates at ``at``."""
         return {
             table_id(id): pa.concat_tables(
                 [updates_at(rows, at, self._tables[id].desc) for rows in written]
             )
-            for id, written in self.writes.items()
-            if id not in self.made
+            for id in self.writes.keys() - self.made
+            if (written := self._written(id, start))
         }
 
     @property
@@ -184,9 +195,13 @@ class Transaction:
         commit."""
         return self.definitions.made.keys()
 
-    def made_rows(self, table: RelationEntry) -> pa.Table:
-        """The rows of one of ``made``."""
-        return rows_of(self.writes.get(table.id, ()), table.desc)
+    def made_rows(self, table: RelationEntry, start: StatementStart | None = None) -> pa.Table:
+        """The rows of one of ``made``, at ``start`` if it is given."""
+        return rows_of(self._written(table.id, start), table.desc)
+
+    def _written(self, table: GlobalId, start: StatementStart | None) -> Sequence[pa.Table]:
+        written = self.writes.get(table, [])
+        return written if start is None else written[: start.written.get(table, 0)]
 
     @staticmethod
     def _reachable(groups: Groups, select: Select, catalog: PlannerCatalog) -> Groups:
@@ -464,6 +479,14 @@ def tables_read(definition: Plan) -> dict[GlobalId, Keys | None]:
         if get.collection.source_id in tables:
             tables[get.collection.source_id] = Keys(get.desc.names[column], values)
     return tables
+
+
+def add_read(reads: dict[GlobalId, Keys | None], table: GlobalId, keys: Keys | None) -> None:
+    """Add to ``reads`` that the table is read by ``keys``, or all of it."""
+    known = reads.get(table)
+    if table in reads:
+        keys = known.union(keys) if known is not None and keys is not None else None
+    reads[table] = keys
 
 
 def _reads_other_relations() -> UnsupportedSql:

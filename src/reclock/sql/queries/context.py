@@ -63,6 +63,8 @@ class Context:
     outer_widths: Mapping[str, int] = field(default_factory=dict)
     """For CTEs that refer to the outer query: how many columns after their own identify the outer
     row of each row."""
+    without_rows: frozenset[str] = frozenset()
+    """Statements of WITH that have no RETURNING."""
     named: list[tuple[exp.Table, QualifiedName]] = field(default_factory=list)
     depends_on: set[GlobalId] = field(default_factory=set)
     around: ScopedPlan | None = None
@@ -74,6 +76,7 @@ class Context:
             self,
             ctes={**self.ctes, name: plan},
             outer_widths={**self.outer_widths, name: outer_width},
+            without_rows=self.without_rows - {name},
         )
 
 

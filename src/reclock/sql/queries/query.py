@@ -90,6 +90,17 @@ def with_ctes(node: exp.Expr, context: Context) -> Context:
         return context
     if isinstance(clause, nodes.MutuallyRecursive):
         return with_bindings(clause, context)
+    for cte in ctes_in_order(clause):
+        if isinstance(cte.this, nodes.Statement):
+            raise UnsupportedSql(
+                "WITH clause containing a data-modifying statement must be at the top level"
+            )
+        context = with_cte(cte, context, may_recurse=bool(clause.args.get("recursive")))
+    return context
+
+
+def ctes_in_order(clause: exp.With) -> list[exp.CTE]:
+    """The queries of WITH, each behind those that it reads. Raises ``DuplicateAlias``."""
     reject_unsupported(clause, "expressions", "recursive")
     seen = set()
     for cte in clause.expressions:
@@ -98,22 +109,20 @@ def with_ctes(node: exp.Expr, context: Context) -> Context:
         if name in seen:
             raise DuplicateAlias(name, "WITH query name")
         seen.add(name)
-    may_recurse = bool(clause.args.get("recursive"))
-    for cte in in_planning_order(clause.expressions) if may_recurse else clause.expressions:
-        context = _with_cte(cte, context, is_recursive=may_recurse and is_recursive(cte))
-    return context
+    ctes: list[exp.CTE] = clause.expressions
+    return in_planning_order(ctes) if clause.args.get("recursive") else ctes
 
 
-def _with_cte(cte: exp.CTE, context: Context, *, is_recursive: bool) -> Context:
+def with_cte(cte: exp.CTE, context: Context, *, may_recurse: bool) -> Context:
     """The context with one more query of WITH. If that names the rows around, it is planned for
     each of them."""
     if context.around is not None:
         with suppress(UnsupportedSql, UnknownColumn, UnknownRelation):
-            plain = _with_cte(cte, replace(context, around=None), is_recursive=is_recursive)
+            plain = with_cte(cte, replace(context, around=None), may_recurse=may_recurse)
             return replace(plain, around=context.around)
     name = fold(cte.args["alias"].this)
     outer_width = 0 if context.around is None else len(context.around.plan.desc)
-    if is_recursive:
+    if may_recurse and is_recursive(cte):
         node = recursive_union(cte)
         return context.with_cte(
             name, plan_recursive(cte, node, with_ctes(node, context), outer_width), outer_width

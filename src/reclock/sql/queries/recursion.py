@@ -16,7 +16,13 @@ from reclock.algebra.relations import (
     TypeName,
     numeric,
 )
-from reclock.errors import InvalidRecursion, SqlSyntaxError, TypeMismatch, UnsupportedSql
+from reclock.errors import (
+    InvalidColumnReference,
+    InvalidRecursion,
+    SqlSyntaxError,
+    TypeMismatch,
+    UnsupportedSql,
+)
 from reclock.plan.build import compute
 from reclock.plan.functions.arithmetic import QUOTIENT_SCALE
 from reclock.plan.functions.typing import least_digits
@@ -191,7 +197,7 @@ def column_names(cte: exp.CTE, names: Sequence[str]) -> list[str]:
     """The names of the query's columns, some of them given by WITH."""
     renamed = [fold(column) for column in cte.args["alias"].columns]
     if len(renamed) > len(names):
-        raise SqlSyntaxError(
+        raise InvalidColumnReference(
             f'WITH query "{_name(cte)}" has {len(names)} columns available but '
             f"{len(renamed)} columns specified"
         )

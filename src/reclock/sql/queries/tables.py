@@ -310,6 +310,8 @@ def _table(node: exp.Table, context: Context) -> ScopedPlan:
             raise correlated_error()
         plan = context.ctes[name[0]]
         return ScopedPlan(plan, Scope.of(plan.desc, name[0]))
+    if len(name) == 1 and name[0] in context.without_rows:
+        raise UnsupportedSql(f'WITH query "{name[0]}" does not have a RETURNING clause')
     entry = context.catalog.resolve(name, context.session)
     context.named.append((node, entry.name))
     context.depends_on.add(entry.id)

@@ -31,6 +31,9 @@ _UNSUPPORTED = frozenset(
 )
 """Statements that are SQL, or ours in time, and get a clear answer."""
 
+CHANGES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
+"""The statements that WITH may hold and precede, besides queries."""
+
 
 class StatementParser(QueryParser):
     """Parses one statement. The rules of families are functions that take the parser; its methods
@@ -47,7 +50,7 @@ class StatementParser(QueryParser):
         return statement
 
     def statement(self) -> Statement:
-        if self._curr.token_type in QUERY_STARTS:
+        if self._curr.token_type in QUERY_STARTS - {TokenType.WITH}:
             return self.query_statement()
         verb = self._curr.text.upper() if self._curr.token_type != TokenType.IDENTIFIER else ""
         if verb in _UNSUPPORTED:
@@ -223,6 +226,18 @@ class StatementParser(QueryParser):
 
     def wrapped(self, rule: Callable[[StatementParser], T]) -> T:
         return self._parse_wrapped(lambda: rule(self))
+
+    def with_clause(self) -> exp.With:
+        """The queries of WITH, which was read, and the statements among them that change tables."""
+        clause = self._parse_with(skip_with_token=True)
+        assert clause is not None
+        return clause
+
+    def _parse_statement(self) -> exp.Expr | None:
+        # sqlglot comes here for what stands in the parentheses of WITH
+        if self._prev.token_type == TokenType.L_PAREN and self._curr.text.upper() in CHANGES:
+            return self.statement()
+        return super()._parse_statement()
 
     def options(self, options: Mapping[str, Callable[[], object]]) -> None:
         """Options in parentheses, each by what reads its value."""

@@ -17,18 +17,22 @@ from reclock.adapter.planning.authorization import (
     Requirements,
     requires,
 )
-from reclock.adapter.query.queries import QueryExecution
 from reclock.adapter.statement_context import StatementContext, executes
 from reclock.adapter.statements.sequences import with_generated
-from reclock.adapter.statements.tables.modify import referential_actions
-from reclock.adapter.statements.tables.on_conflict import few_values
+from reclock.adapter.statements.tables.changes import (
+    Reads,
+    StatementChanges,
+    change_tables,
+    turn_of,
+)
+from reclock.adapter.statements.tables.key_lookups import few_values
 from reclock.adapter.statements.tables.rows import (
     check_not_null,
     numbered_schema,
     read_all,
     with_diff,
 )
-from reclock.adapter.transaction.transaction import Transaction, tables_read
+from reclock.adapter.transaction.transaction import tables_read
 from reclock.algebra.relations import RelationDesc
 from reclock.catalog.acl import Privilege
 from reclock.collections.key_hashes import KeyColumns
@@ -36,6 +40,7 @@ from reclock.collections.table_queues import Turn
 from reclock.errors import MergedTwice
 from reclock.plan.relational import Finishing, Plan
 from reclock.plan.rules import optimize
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.queries.views import expand
 from reclock.sql.statements.query.values import Select
 from reclock.sql.statements.tables.merge_plan import PROVIDED, Merge, MergeAction, MergePart
@@ -66,15 +71,19 @@ def _(statement: Merge) -> RelationDesc | None:
 @executes(Merge)
 def _(statement: Merge, context: StatementContext) -> Result:
     def turn() -> Turn:
-        reads = tables_read(expand(statement.source.plan, context.catalog))
-        return Turn({**reads, statement.table: None}, frozenset({statement.table}))
+        return turn_of([reads_of_merge(statement, context.catalog)], [statement.table])
 
-    def work(transaction: Transaction) -> Result:
-        transaction.check_writable("MERGE")
-        return _Execution(statement, transaction, context).run()
+    return change_tables(context, partial(merge, statement), turn)
 
-    context.await_storage()
-    return context.transactions.run(work, turn)
+
+def merge(statement: Merge, changes: StatementChanges) -> Result:
+    """Raises ``MergedTwice`` and what every write raises."""
+    changes.transaction.check_writable("MERGE")
+    return _Execution(statement, changes).run()
+
+
+def reads_of_merge(statement: Merge, catalog: PlannerCatalog) -> Reads:
+    return {**tables_read(expand(statement.source.plan, catalog)), statement.table: None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +100,11 @@ class _Changes:
 @dataclass(frozen=True, slots=True)
 class _Execution:
     statement: Merge
-    transaction: Transaction
-    context: StatementContext
+    changes: StatementChanges
 
     def run(self) -> Result:
-        """Raises ``MergedTwice`` and what every write raises."""
-        statement, catalog = self.statement, self.context.catalog
-        table = catalog.relation(statement.table)
+        statement = self.statement
+        table = self.changes.context.catalog.relation(statement.table)
         source = self._source()
         changes = [change for part in statement.parts for change in self._changes(part, source)]
         self._check_once(changes)
@@ -110,22 +117,19 @@ class _Execution:
                 check_not_null(added, table)
                 written.append(added)
         if written:
-            self.transaction.write(table, pa.concat_tables(written), catalog)
-        actions = referential_actions(self.transaction, self.context)
+            self.changes.write(table, pa.concat_tables(written))
         for change in changes:
             if change.action.kind != "INSERT":
                 is_update = change.action.kind == "UPDATE"
-                actions.follow(table, change.old, change.new if is_update else None)
+                self.changes.follow(table, change.old, change.new if is_update else None)
         count = sum(change.old.num_rows for change in changes)
         return self._result(f"{statement.tag} {count}", changes)
 
     def _source(self) -> pa.Table:
         """The rows of the source, numbered."""
         select = self.statement.source
-        rows = read_all(
-            QueryExecution(self.context, select, self.transaction).run(),
-            numbered_schema(select.desc),
-        ).rename_columns(list(select.desc.names))
+        rows = read_all(self.changes.query(select), numbered_schema(select.desc))
+        rows = rows.rename_columns(list(select.desc.names))
         return rows.append_column("mz_number", pa.array(range(rows.num_rows), pa.int64()))
 
     def _changes(self, part: MergePart, source: pa.Table) -> Iterator[_Changes]:
@@ -145,15 +149,15 @@ class _Execution:
             yield _Changes(
                 action,
                 chosen.select(range(width)).rename_columns(names),
-                with_generated(new, action.generated, self.context),
+                with_generated(new, action.generated, self.changes.context),
                 chosen.select(range(2 * width, rows.num_columns - 1)),
             )
 
     def _run(self, plan: Plan, provided: pa.Table) -> pa.Table:
         depends_on = self.statement.depends_on
         select = Select(optimize(plan), Finishing(), plan.desc, depends_on=depends_on)
-        run = partial(QueryExecution, self.context, select, self.transaction)
-        return read_all(run(provided={PROVIDED: provided}).run(), numbered_schema(plan.desc))
+        result = self.changes.query(select, {PROVIDED: provided})
+        return read_all(result, numbered_schema(plan.desc))
 
     def _check_once(self, changes: list[_Changes]) -> None:
         """No row is changed for the sake of two rows of the source. Copies of a row are one here:

@@ -3,7 +3,7 @@ transaction."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -16,17 +16,19 @@ from reclock.adapter.planning.authorization import (
     Requirements,
     requires,
 )
-from reclock.adapter.query.queries import QueryExecution, run_query
 from reclock.adapter.statement_context import StatementContext, executes
 from reclock.adapter.statements.sequences import with_generated
+from reclock.adapter.statements.tables.changes import (
+    Reads,
+    StatementChanges,
+    change_tables,
+    turn_of,
+)
 from reclock.adapter.statements.tables.on_conflict import InsertOrUpdate, keys_read
-from reclock.adapter.statements.tables.referential_actions import ReferentialActions
 from reclock.adapter.statements.tables.rows import check_not_null, compute_rows, with_diff
-from reclock.adapter.transaction.transaction import Transaction, tables_read
-from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.adapter.transaction.transaction import tables_read
 from reclock.algebra.relations import RelationDesc
 from reclock.catalog.acl import Privilege
-from reclock.collections.keys import Keys
 from reclock.collections.table_queues import Turn
 from reclock.plan.relational import Finishing, Get, Plan, Project
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -65,11 +67,8 @@ def _(statement: Modify) -> RelationDesc | None:
 
 @executes(Modify)
 def _(statement: Modify, context: StatementContext) -> Result:
-    context.await_storage()
     turn = partial(_turn, (statement,), context.catalog)
-    return context.transactions.run(
-        lambda transaction: _modify(statement, transaction, context), turn
-    )
+    return change_tables(context, partial(modify, statement), turn)
 
 
 @requires(Truncate)
@@ -85,27 +84,23 @@ def _(statement: Truncate, context: AuthorizationContext) -> Requirements:
 
 @executes(Truncate)
 def _(statement: Truncate, context: StatementContext) -> Result:
-    def work(transaction: Transaction) -> Result:
+    def work(changes: StatementChanges) -> Result:
         for part in statement.parts:
-            _modify(part, transaction, context)
+            modify(part, changes)
         return Result(statement.tag)
 
-    context.await_storage()
-    return context.transactions.run(work, partial(_turn, statement.parts, context.catalog))
+    return change_tables(context, work, partial(_turn, statement.parts, context.catalog))
 
 
-def _modify(statement: Modify, transaction: Transaction, context: StatementContext) -> Result:
+def modify(statement: Modify, changes: StatementChanges) -> Result:
     """Raises ``NotNullViolation``, what the query raises, and what the transaction refuses."""
-    transaction.check_writable(statement.kind)
+    context = changes.context
+    changes.transaction.check_writable(statement.kind)
     table = context.catalog.relation(statement.table)
-    rows = compute_rows(statement, lambda select: run_query(context, select, transaction))
+    rows = compute_rows(statement, changes.query)
     rows = with_generated(rows, statement.generated, context)
     if statement.on_conflict is not None:
-        run = partial(_run_over, context, transaction)
-        follow = partial(referential_actions(transaction, context).follow, table)
-        return InsertOrUpdate(statement, statement.on_conflict, table, run, follow).write(
-            rows, transaction, context.catalog
-        )
+        return InsertOrUpdate(statement, statement.on_conflict, table, changes).write(rows)
     width, at = len(statement.desc), 0
     removed, added = None, None
     if statement.removes:
@@ -115,35 +110,23 @@ def _modify(statement: Modify, transaction: Transaction, context: StatementConte
         added = with_diff(_columns(rows, at, width), statement.desc, 1)
         check_not_null(added, table)
         at += width
-    changes = [part for part in (removed, added) if part is not None]
-    transaction.write(table, pa.concat_tables(changes), context.catalog)
+    changes.write(table, pa.concat_tables(part for part in (removed, added) if part is not None))
     if removed is not None:
-        referential_actions(transaction, context).follow(table, removed, added)
+        changes.follow(table, removed, added)
     tag = f"{statement.tag} {rows.num_rows}"
     if statement.returning is None:
         return Result(tag)
     if statement.returned is not None:
         written = pa.table(rows.columns, list(statement.desc.names))
-        return _returned(tag, statement, statement.returned, written, transaction, context)
+        return _returned(tag, statement, statement.returned, written, changes)
     returned = _columns(rows, at, len(statement.returning)).rename_columns(
         list(statement.returning.names)
     )
     return Result(tag, statement.returning, returned.to_batches())
 
 
-def referential_actions(transaction: Transaction, context: StatementContext) -> ReferentialActions:
-    names = context.planner.names_at(context.catalog)
-    run = partial(_run_over, context, transaction)
-    return ReferentialActions(transaction, context.catalog, names, run)
-
-
 def _returned(
-    tag: str,
-    statement: Modify,
-    plan: Plan,
-    written: pa.Table,
-    transaction: Transaction,
-    context: StatementContext,
+    tag: str, statement: Modify, plan: Plan, written: pa.Table, changes: StatementChanges
 ) -> Result:
     """The rows of RETURNING: those of its plan over the ``written`` rows."""
     if plan == Get(WRITTEN, "written", statement.desc):
@@ -153,28 +136,22 @@ def _returned(
         return Result(tag, statement.returning, columns.to_batches())
     depends_on = statement.depends_on | {statement.table}
     select = Select(plan, Finishing(), plan.desc, depends_on=depends_on)
-    result = _run_over(context, transaction, select, {WRITTEN: written})
-    return replace(result, tag=tag, desc=statement.returning)
-
-
-def _run_over(
-    context: StatementContext,
-    transaction: Transaction,
-    select: Select,
-    provided: Mapping[StorageCollectionId, pa.Table],
-) -> Result:
-    return QueryExecution(context, select, transaction, provided=provided).run()
+    return replace(changes.query(select, {WRITTEN: written}), tag=tag, desc=statement.returning)
 
 
 def _turn(parts: tuple[Modify, ...], catalog: PlannerCatalog) -> Turn:
-    """The tables that the statement reads and writes, for the queues of tables."""
-    reads: dict[GlobalId, Keys | None] = {}
-    for part in parts:
-        reads |= tables_read(expand(part.plan, catalog))
-        if part.on_conflict is not None:
-            table = catalog.relation(part.table)
-            reads[part.table] = None if part.table in reads else keys_read(part, table)
-    return Turn(reads, frozenset(part.table for part in parts))
+    """The tables that the parts of a statement read and write, for the queues of tables."""
+    return turn_of(
+        (reads_of_modify(part, catalog) for part in parts), (part.table for part in parts)
+    )
+
+
+def reads_of_modify(statement: Modify, catalog: PlannerCatalog) -> Reads:
+    reads = tables_read(expand(statement.plan, catalog))
+    if statement.on_conflict is not None:
+        table = catalog.relation(statement.table)
+        reads[statement.table] = None if statement.table in reads else keys_read(statement, table)
+    return reads
 
 
 def _columns(rows: pa.Table, start: int, width: int) -> pa.Table:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from reclock.adapter.statements.tables.on_conflict import Run, lookup_values
+from reclock.adapter.context.results import Result
+from reclock.adapter.statements.tables.key_lookups import lookup_values
 from reclock.adapter.statements.tables.rows import (
     check_not_null,
     numbered_schema,
@@ -15,6 +17,7 @@ from reclock.adapter.statements.tables.rows import (
     with_diff,
 )
 from reclock.adapter.transaction.transaction import Transaction
+from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.relations import BOOLEAN, Column, RelationDesc
 from reclock.collections.key_hashes import KeyColumns
 from reclock.collections.schema import arrow_schema
@@ -31,6 +34,9 @@ from reclock.sql.statements.query.values import Select
 from reclock.sql.statements.tables.modify_plan import default_of
 from reclock.sql.statements.tables.on_conflict_plan import reading_only
 from reclock.sql.statements.tables.targets import WRITTEN, column_refs
+
+Run = Callable[[Select, Mapping[StorageCollectionId, pa.Table]], Result]
+"""Runs a query in the transaction, over these rows too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames
 from reclock.sql.planning.registry import Skipped, plans
 from reclock.sql.planning.statement import plan_node
+from reclock.sql.queries.context import Context
 from reclock.sql.queries.query import new_context, plan_query, with_names
 from reclock.sql.statements.query.as_of import plan_as_of
 from reclock.sql.statements.query.syntax import ExplainDefinitionStatement, ExplainStatement
@@ -22,16 +23,20 @@ from reclock.sql.syntax import nodes
 def plan_query_statement(
     node: nodes.QueryStatement, catalog: PlannerCatalog, session: SessionNames
 ) -> Select:
-    select = _planned(node, catalog, session)
+    return plan_query_within(node, new_context(catalog, session))
+
+
+def plan_query_within(node: nodes.QueryStatement, context: Context) -> Select:
+    """The query, which may name the CTEs of ``context``."""
+    select = _planned(node, context)
     return replace(select, plan=optimize(select.plan))
 
 
-def _planned(node: nodes.QueryStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
+def _planned(node: nodes.QueryStatement, context: Context) -> Select:
     """The query before the optimizer's rules."""
-    context = new_context(catalog, session)
     query = with_names(plan_query(node.this, context), context)
     as_of = (
-        plan_as_of(node.args["as_of"], session.parameters)
+        plan_as_of(node.args["as_of"], context.session.parameters)
         if node.args.get("as_of") is not None
         else None
     )
@@ -46,7 +51,7 @@ def plan_bare_query(node: exp.Expr, catalog: PlannerCatalog, session: SessionNam
 
 @plans(ExplainStatement, returns_rows=True)
 def plan_explain(node: ExplainStatement, catalog: PlannerCatalog, session: SessionNames) -> Explain:
-    select = _planned(node.this, catalog, session)
+    select = _planned(node.this, new_context(catalog, session))
     return Explain(
         replace(select, plan=optimize(select.plan)), ExplainKind(node.args["kind"]), select.plan
     )

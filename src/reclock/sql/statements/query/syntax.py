@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqlglot.generator import Generator
 
 from reclock.sql.syntax.expressions import QUERY_STARTS
-from reclock.sql.syntax.nodes import Statement
+from reclock.sql.syntax.nodes import QueryStatement, Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
 from reclock.sql.syntax.writing import generates
@@ -30,11 +30,12 @@ def explain(
 ) -> ExplainStatement | ExplainDefinitionStatement:
     kind = parser.accept_first("OPTIMIZER TRACE", "PLAN", "TIMESTAMP")
     is_query = parser.accept("FOR") or kind is not None
-    if parser.token.token_type in QUERY_STARTS:
-        return ExplainStatement(this=parser.query_statement(), kind=kind or "PLAN")
-    if is_query or not parser.token:
+    if not parser.token or (is_query and parser.token.token_type not in QUERY_STARTS):
         parser.raise_error("Expected a query")
-    return ExplainDefinitionStatement(this=parser.statement())
+    statement = parser.statement()
+    if isinstance(statement, QueryStatement):
+        return ExplainStatement(this=statement, kind=kind or "PLAN")
+    return ExplainDefinitionStatement(this=statement)
 
 
 @generates(ExplainStatement)

@@ -119,8 +119,11 @@ class Merge:
 
 @plans(MergeStatement, returns_rows=True)
 def merge(node: MergeStatement, catalog: PlannerCatalog, session: SessionNames) -> Merge:
-    table = table_named(node.this, catalog, session)
-    context = new_context(catalog, session)
+    return plan_merge(node, new_context(catalog, session))
+
+
+def plan_merge(node: MergeStatement, context: Context) -> Merge:
+    table = table_named(node.this, context.catalog, context.session)
     read = plan_from(exp.Select(**from_clause([tracked_copy(node.args["source"])])), context)
     target = plan_from(exp.Select(from_=exp.From(this=tracked_copy(node.this))), context)
     relations = target.scope.relations

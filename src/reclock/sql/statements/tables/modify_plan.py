@@ -76,8 +76,12 @@ def table_named(node: exp.Table, catalog: PlannerCatalog, session: SessionNames)
 
 @plans(InsertStatement, returns_rows=True)
 def insert(node: InsertStatement, catalog: PlannerCatalog, session: SessionNames) -> Modify:
+    return plan_insert(node, new_context(catalog, session))
+
+
+def plan_insert(node: InsertStatement, context: Context) -> Modify:
+    catalog, session = context.catalog, context.session
     table = table_named(node.this, catalog, session)
-    context = new_context(catalog, session)
     positions = target_columns(node.args.get("columns"), table)
     assigned: dict[int, Any] = {}
     plan: Plan = ONE_ROW
@@ -177,8 +181,11 @@ def new_rows(
 
 @plans(UpdateStatement, returns_rows=True)
 def update(node: UpdateStatement, catalog: PlannerCatalog, session: SessionNames) -> Modify:
-    table = table_named(node.this, catalog, session)
-    context = new_context(catalog, session)
+    return plan_update(node, new_context(catalog, session))
+
+
+def plan_update(node: UpdateStatement, context: Context) -> Modify:
+    table = table_named(node.this, context.catalog, context.session)
     assigned = [fold(assignment.this) for assignment in node.args["assignments"]]
     for i, name in enumerate(assigned):
         if name in assigned[:i]:
@@ -218,8 +225,11 @@ def update(node: UpdateStatement, catalog: PlannerCatalog, session: SessionNames
 
 @plans(DeleteStatement, returns_rows=True)
 def delete(node: DeleteStatement, catalog: PlannerCatalog, session: SessionNames) -> Modify:
-    table = table_named(node.this, catalog, session)
-    context = new_context(catalog, session)
+    return plan_delete(node, new_context(catalog, session))
+
+
+def plan_delete(node: DeleteStatement, context: Context) -> Modify:
+    table = table_named(node.this, context.catalog, context.session)
     others, named = returned_of_others(node, context)
     removed = matching(node, table, context, named, [None] * (len(table.desc) + len(named)))
     wide, returning = plan_returning(node, removed, 0, table, context, others)
