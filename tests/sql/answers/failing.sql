@@ -190,3 +190,7 @@ SELECT timestamptz '2020-01-01 00:00:00+16:60'
 SELECT timestamptz '2020-01-01 00:00:00+01:60'
 SELECT x::interval FROM (VALUES ('1 day'), ('nothing')) v(x)
 SELECT x::interval FROM (VALUES ('1 day'), ('999999999999 years')) v(x)
+SELECT DATE '2022-08-09' + (-2147483648)
+SELECT DATE '2022-08-09' - (-2147483648)
+SELECT x + 2147483647 FROM u
+SELECT x - (g::int + 2000000000) FROM u, t
