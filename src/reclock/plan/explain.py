@@ -190,7 +190,7 @@ def _window_function(function: WindowFunction, names: Sequence[str]) -> str:
     arguments = [] if function.value is None else [names[function.value]]
     if function.name in ("lag", "lead", "ntile", "nth_value"):
         arguments += [
-            str(function.offset),
+            str(function.offset) if function.row_offset is None else names[function.row_offset],
             *([] if function.default is None else [names[function.default]]),
         ]
     return f"{function.name}({', '.join(arguments)})"

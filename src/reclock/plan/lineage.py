@@ -191,8 +191,9 @@ def _window(plan: Window, input: Lineage) -> Lineage:
     function = plan.function
     if isinstance(function, Aggregate):
         return ordered.followed_by(_aggregate(input, function))
-    read = [index for index in (function.value, function.default) if index is not None]
-    return ordered.followed_by(input.of(read, Use.TRANSFORMATION))
+    read = (function.value, function.default, function.row_offset)
+    used = [index for index in read if index is not None]
+    return ordered.followed_by(input.of(used, Use.TRANSFORMATION))
 
 
 def _columns(scalars: Iterable[Scalar]) -> frozenset[int]:

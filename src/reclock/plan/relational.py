@@ -166,12 +166,14 @@ class WindowFunction:
     ``lag``, ``lead``, ``first_value``, ``last_value`` and ``nth_value`` return column ``value`` of
     another row: the row ``offset`` rows before or after it, or the first, last or ``offset``-th row
     of the frame. If ``lag`` or ``lead`` finds no such row, it returns column ``default``, or NULL.
+    Column ``row_offset``, if there is one, says for each row what ``offset`` is; NULL answers NULL.
     """
 
     name: str
     value: int | None = None
     offset: int = 1
     default: int | None = None
+    row_offset: int | None = None
 
 
 FrameOffset = int | Decimal | float | Interval

@@ -131,3 +131,5 @@ SELECT t.a FROM t JOIN u USING (a) AS t
 SELECT x.g FROM t JOIN u USING (a) AS x
 SELECT a FROM t LIMIT 1 - 2
 SELECT t.a FROM t RIGHT JOIN unnest(ARRAY[t.a]) AS e ON true
+SELECT lag(a, b) OVER (ORDER BY g) FROM t
+SELECT lead(a, g) OVER (ORDER BY g) FROM t

@@ -464,3 +464,6 @@ SELECT t.a, u.x, s FROM t, u LEFT JOIN generate_series(u.a, 3) AS s ON s > 1
 SELECT x.a, a, t.a, u.a, x.* FROM t FULL JOIN u USING (a) AS x
 SELECT * FROM t JOIN u USING (a, b) AS x JOIN w ON w.a = x.a WHERE x.b > 'a'
 SELECT * FROM (VALUES ((SELECT a FROM (VALUES (1), (2)) AS v (a) LIMIT 1), 'x)'), (3, '(')) AS w
+SELECT g, lag(g, a) OVER (ORDER BY g, b), lead(g, a - 2, -1::bigint) OVER (ORDER BY g, b) FROM t
+SELECT lag(g, NULL) OVER (ORDER BY g, b), lag(g, NULL, 7::bigint) OVER (ORDER BY g), lead(b, (SELECT min(a) FROM u), 'none') OVER (ORDER BY g, b) FROM t
+SELECT a, sum(g), lag(sum(g), count(*)::int) OVER (ORDER BY a) FROM t GROUP BY a

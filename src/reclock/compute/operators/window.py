@@ -50,6 +50,8 @@ def _function_sql(node: Window, engine: str, input_columns: Sequence[str]) -> st
     if engine == "spark" and frame.excludes:
         raise UnsupportedSql(f"EXCLUDE {frame.excludes} is not computed by Spark")
     match function:
+        case WindowFunction(row_offset=int()) if engine == "spark":
+            raise UnsupportedSql(f"{function.name} by a column's offset is not computed by Spark")
         case Aggregate():
             is_whole = not frame.excludes and (
                 (frame.start is None and frame.end is None) or (frame.is_range and not node.order)
@@ -179,7 +181,8 @@ _SIDES = {True: "PRECEDING", False: "FOLLOWING"}
 def _call(function: WindowFunction) -> str:
     arguments = [] if function.value is None else [f"c{function.value}"]
     if function.name in ("lag", "lead", "ntile", "nth_value"):
-        arguments.append(f"{function.offset:d}")
+        is_constant = function.row_offset is None
+        arguments.append(f"{function.offset:d}" if is_constant else f"c{function.row_offset}")
         arguments += [] if function.default is None else [f"c{function.default}"]
     return f"{function.name}({', '.join(arguments)})"
 

@@ -93,7 +93,7 @@ class InWindow:
     """A window function, or an aggregate over a window, as it stands in a select list. Never leaves
     planning.
 
-    ``function`` is without columns; ``arguments`` are its value and default, or those of the
+    ``function`` is without columns; ``arguments`` are its value, default and offset, or those of the
     aggregate. ``is_descending`` and ``nulls_first`` are of ``order``, one by one.
     """
 

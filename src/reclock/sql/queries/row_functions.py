@@ -202,8 +202,10 @@ def _in_window(plan: Plan, window_call: InWindow) -> tuple[Plan, ColumnRef]:
         function = replace(window_call.function, arguments=tuple(arguments))
     else:
         name = window_call.function.name
-        value, default, *_ = [*of, None, None]
-        function = replace(window_call.function, value=value, default=default)
+        value, default, row_offset, *_ = [*of, None, None, None]
+        function = replace(
+            window_call.function, value=value, default=default, row_offset=row_offset
+        )
     column = Column(name, window_call.type, is_nullable=bool(window_call.arguments))
     window = Window(
         plan,

@@ -270,7 +270,7 @@ def _bound(
 def _called(
     name: str, arguments: Sequence[Planned]
 ) -> tuple[WindowFunction, tuple[TypedExpr, ...], ScalarType]:
-    """The function, its value and default, and the type of what it says. Raises
+    """The function, its value, default and offset, and the type of what it says. Raises
     ``UnknownFunction``."""
     most = 3 if name in ("lag", "lead") else 2 if name == "nth_value" else 1
     if (
@@ -293,9 +293,17 @@ def _called(
     if is_open(value):
         raise TypeMismatch("could not determine polymorphic type because input has type unknown")
     shown, type = unified([value, *others[1:]], name)
+    if name in ("lag", "lead") and others and not _is_integer(others[0]):
+        offset = expect(others[0], INTEGER, f"offset of {name}")
+        shown = [*shown, Literal(None, type)][:2]
+        return WindowFunction(name), (*shown, offset), type
     least = 1 if name == "nth_value" else None
-    offset = _constant(name, others[0], least) if others else 1
-    return WindowFunction(name, offset=offset), tuple(shown), type
+    constant = _constant(name, others[0], least) if others else 1
+    return WindowFunction(name, offset=constant), tuple(shown), type
+
+
+def _is_integer(argument: Planned) -> bool:
+    return isinstance(argument, Literal) and isinstance(argument.value, int)
 
 
 def _constant(name: str, argument: Planned, least: int | None = None) -> int:
