@@ -3,15 +3,12 @@ PostgreSQL."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
-from fixtures.postgres import PostgresServer
 from fixtures.server import SqlServer
-
-SCHEMA = "with_changes"
+from fixtures.side_by_side import SCHEMA, assert_same_answers
 
 MOVES = """
     CREATE TABLE a (id int PRIMARY KEY, n int NOT NULL DEFAULT 1 CHECK (n >= 0), code varchar(4));
@@ -193,45 +190,11 @@ COMPARED = ("21000", "23502", "23503", "23505", "23514")
 """SQLSTATEs whose messages are PostgreSQL's."""
 
 
-@pytest.fixture
-def ours(sql_server: SqlServer) -> Iterator[psycopg.Connection]:
-    with sql_server.connect() as connection:
-        yield from in_schema(connection)
-
-
-@pytest.fixture
-def theirs(postgres_server: PostgresServer) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(postgres_server.dsn(), autocommit=True) as connection:
-        yield from in_schema(connection)
-
-
-def in_schema(connection: psycopg.Connection) -> Iterator[psycopg.Connection]:
-    connection.execute(f"CREATE SCHEMA {SCHEMA}")
-    connection.execute(f"SET search_path TO {SCHEMA}")
-    yield connection
-    connection.execute("ROLLBACK")
-    connection.execute(f"DROP SCHEMA {SCHEMA} CASCADE")
-
-
-def answer(connection: psycopg.Connection, statement: str) -> object:
-    try:
-        cursor = connection.execute(statement)
-    except psycopg.Error as error:
-        if error.sqlstate not in COMPARED:
-            return error.sqlstate
-        return error.sqlstate, error.diag.message_primary, error.diag.message_detail
-    if not cursor.description:
-        return cursor.statusmessage
-    columns = [(column.name, column.type_code) for column in cursor.description]
-    return cursor.statusmessage, columns, sorted(map(repr, cursor.fetchall()))
-
-
 @pytest.mark.parametrize("script", [MOVES, TARGETS, QUEUE, REFERRING, REFUSED, ONCE])
 def test_statements_of_with_are_postgresqls(
     ours: psycopg.Connection, theirs: psycopg.Connection, script: str
 ) -> None:
-    for statement in script.split(";"):
-        assert (statement, answer(ours, statement)) == (statement, answer(theirs, statement))
+    assert_same_answers(ours, theirs, script, messages=COMPARED, is_ordered=False)
 
 
 def test_a_row_is_changed_by_one_statement_of_a_with(ours: psycopg.Connection) -> None:

@@ -107,13 +107,29 @@ TYPES = """
     UPDATE coded SET code = 'c' FROM (VALUES (1, 'z')) AS v (k, z) WHERE n = k RETURNING coded.code, z, item;
     DELETE FROM coded WHERE item = 7 RETURNING code, n
 """
+EXECUTED = """
+    PREPARE p (int, text, numeric, date, int[], interval, timestamp) AS SELECT $1 + 1, $2 || '!', $3, $4, $5, $6::text, $7;
+    EXECUTE p (1 + 1, upper('a') || 'b', 1.5 * 2, date '2020-01-31' + 1, ARRAY[1, 2 + 3], interval '1 day' * 3,
+        timestamp '2020-01-01' + interval '1 month');
+    EXECUTE p (NULL, NULL, -abs(-1.5), make_date(2020, 1 + 1, 29), '{1}', '1 mon', NULL::timestamp);
+    EXECUTE p (length('abc')::bigint, NULLIF('a', 'a'), CASE WHEN true THEN 7 END, current_date - current_date + date '2020-01-01',
+        NULL, now() - now(), '2020-01-01');
+    EXECUTE p (1, 'a', 1, '2020-02-' || 29, NULL, NULL, NULL);
+    EXECUTE p (upper('1'), 'a', 1, NULL, NULL, NULL, NULL);
+    EXECUTE p (1.6 + 1, 'a', 1, NULL, NULL, NULL, NULL);
+    EXECUTE p (1 / (length('a') - 1), 'a', 1, NULL, NULL, NULL, NULL);
+    EXECUTE p ((SELECT 1), 'a', 1, NULL, NULL, NULL, NULL);
+    EXECUTE p (count(*), 'a', 1, NULL, NULL, NULL, NULL);
+    EXECUTE p (a, 'a', 1, NULL, NULL, NULL, NULL);
+    DEALLOCATE p
+"""
 
 
 MESSAGES = ("23502", "23505", "23514", "21000", "42P10")
 """SQLSTATEs whose messages are PostgreSQL's."""
 
 
-@pytest.mark.parametrize("script", [KEYS, OTHER_KEYS, ON_CONFLICT, UPDATE, TYPES])
+@pytest.mark.parametrize("script", [KEYS, OTHER_KEYS, ON_CONFLICT, UPDATE, TYPES, EXECUTED])
 def test_statements_answer_as_in_postgresql(
     ours: psycopg.Connection, theirs: psycopg.Connection, script: str
 ) -> None:

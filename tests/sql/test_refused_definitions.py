@@ -176,7 +176,7 @@ REFUSED = {
         "42P20",
         "frame start",
     ),
-    "SELECT lag(flight, flight) OVER (ORDER BY carrier) FROM flights": (
+    "SELECT nth_value(flight, flight) OVER (ORDER BY carrier) FROM flights": (
         "0A000",
         "not a constant integer",
     ),

@@ -8,25 +8,29 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Protocol
 
+from sqlglot import exp
+
 from reclock.adapter.context.cancellation import Cancellation
 from reclock.adapter.context.registry import Registry
 from reclock.adapter.context.results import Result
 from reclock.adapter.context.sequences import SessionSequences
+from reclock.adapter.context.texts import texts
 from reclock.adapter.session.cursors import Cursor, Cursors
 from reclock.adapter.session.prepared import PreparedStatement, PreparedStatements, describe
 from reclock.adapter.statement_context import Answer
 from reclock.algebra.interval_reading import interval_of
 from reclock.algebra.relations import ScalarType
-from reclock.errors import NoTransaction, TypeMismatch, WrongNumberOfParameters
+from reclock.errors import NoTransaction, TypeMismatch, UnsupportedSql, WrongNumberOfParameters
 from reclock.plan.scalars import Literal
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, fold
-from reclock.sql.parameters import NO_PARAMETERS, Parameters
-from reclock.sql.queries.coercion import coerce, scalar_type
+from reclock.sql.parameters import Parameters
+from reclock.sql.queries.coercion import coerce, is_assignable, scalar_type
 from reclock.sql.queries.expressions import ExprContext, scalar
-from reclock.sql.queries.limits import NoSubqueries
 from reclock.sql.queries.planned import Untyped
+from reclock.sql.queries.query import new_context
 from reclock.sql.queries.scope import Scope
+from reclock.sql.queries.subqueries import SubqueryPlanner
 from reclock.sql.statements.session.prepared_syntax import (
     CloseStatement,
     DeallocateStatement,
@@ -38,7 +42,8 @@ from reclock.sql.statements.session.prepared_syntax import (
     UnlistenStatement,
 )
 from reclock.sql.syntax import nodes
-from reclock.sql.syntax.parse import ParsedStatement
+from reclock.sql.syntax.dialect import to_sql
+from reclock.sql.syntax.parse import ParsedStatement, parse
 
 
 class SupportsPrepared(Protocol):
@@ -135,7 +140,7 @@ def _(node: PrepareStatement, call: SessionCall) -> Result:
 @executes_syntax(ExecuteStatement)
 def _(node: ExecuteStatement, call: SessionCall) -> Answer:
     prepared = call.prepared.get(fold(node.this))
-    return call.session.execute_prepared(prepared, _values(node, prepared))
+    return call.session.execute_prepared(prepared, _values(node, prepared, call))
 
 
 @executes_syntax(DeallocateStatement)
@@ -201,22 +206,46 @@ def _(node: UnlistenStatement, call: SessionCall) -> Result:
     return Result("UNLISTEN")
 
 
-def _values(node: ExecuteStatement, prepared: PreparedStatement) -> list[Any]:
-    """The constants of EXECUTE, each as a value of its parameter's type."""
+def _values(node: ExecuteStatement, prepared: PreparedStatement, call: SessionCall) -> list[Any]:
+    """The values of EXECUTE, each of its parameter's type."""
     expressions = node.args.get("values") or []
     if len(expressions) != len(prepared.parameter_types):
         raise WrongNumberOfParameters(
             prepared.name, given=len(expressions), wanted=len(prepared.parameter_types)
         )
-    values = []
-    for expression, type in zip(expressions, prepared.parameter_types, strict=True):
-        constant = scalar(expression, ExprContext(Scope(), NoSubqueries(NO_PARAMETERS), "EXECUTE"))
-        value = (
-            constant
-            if isinstance(constant, Untyped) and constant.text is None
-            else coerce(constant, type)
+    return [
+        _value(number, expression, type, call)
+        for number, (expression, type) in enumerate(
+            zip(expressions, prepared.parameter_types, strict=True), 1
         )
-        if not isinstance(value, Literal | Untyped):
-            raise TypeMismatch("EXECUTE takes constants", hint="write each value with its type")
-        values.append(value.value if isinstance(value, Literal) else None)
-    return values
+    ]
+
+
+def _value(number: int, expression: exp.Expr, type: ScalarType, call: SessionCall) -> Any:
+    if expression.find(exp.Query):
+        raise UnsupportedSql("cannot use subquery in EXECUTE parameter")
+    subqueries = SubqueryPlanner(new_context(call.catalog, call.names))
+    planned = scalar(expression, ExprContext(Scope(), subqueries, "EXECUTE"))
+    if isinstance(planned, Untyped) and planned.text is None:
+        return None
+    if planned.type is not None and not is_assignable(planned.type, type):
+        raise TypeMismatch(
+            f"parameter ${number} of type {planned.type} cannot be coerced to the expected type {type}",
+            hint="You will need to rewrite or cast the expression.",
+        )
+    value = coerce(planned, type)
+    if not isinstance(value, Literal):
+        value = coerce(Untyped(_computed_text(expression, type, call)), type)
+    assert isinstance(value, Literal)
+    return value.value
+
+
+def _computed_text(expression: exp.Expr, type: ScalarType, call: SessionCall) -> str | None:
+    """What a query says that the expression is, as a value of ``type``."""
+    [query] = parse(f"SELECT CAST({to_sql(expression)} AS {type})")
+    with call.session.cancellation.in_planning():
+        prepared = describe(query, (), call.catalog, call.names)
+    result = call.session.execute_prepared(prepared)
+    assert isinstance(result, Result)
+    [text] = [text for batch in result.batches for text in texts(batch.column(0), type).to_pylist()]
+    return text  # type: ignore[no-any-return]

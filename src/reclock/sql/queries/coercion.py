@@ -387,7 +387,7 @@ def assign(value: Planned, column: Column) -> TypedExpr:
     """``value`` as it is stored in ``column``, with PostgreSQL's assignment casts. Raises
     ``TypeMismatch``, ``TextTooLong``."""
     source, target = value.type, column.type
-    if source is not None and not _is_assignable(source, target):
+    if source is not None and not is_assignable(source, target):
         raise TypeMismatch(
             (
                 f'column "{column.name}" is of type {target.name} but expression is of type '
@@ -399,9 +399,10 @@ def assign(value: Planned, column: Column) -> TypedExpr:
     return assigned if column.limit is None else limited(assigned, column.limit)
 
 
-def _is_assignable(source: ScalarType, target: ScalarType) -> bool:
+def is_assignable(source: ScalarType, target: ScalarType) -> bool:
+    """Whether PostgreSQL's assignment casts lead from the one type to the other."""
     if source.element is not None and target.element is not None:
-        return _is_assignable(source.element, target.element)
+        return is_assignable(source.element, target.element)
     return (
         is_implicit(source, target)
         or target == TEXT
