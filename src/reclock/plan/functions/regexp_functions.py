@@ -90,7 +90,7 @@ def _null(engine: str, site: Site) -> str:
 
 
 def _matches(engine: str, text: str, expression: RegularExpression) -> str:
-    pattern = string(engine, expression.text)
+    pattern = string(engine, expression.written(engine))
     return (
         f"regexp_matches({text}, {pattern})" if engine == "duckdb" else f"({text} RLIKE {pattern})"
     )
@@ -110,7 +110,7 @@ def _like(engine: str) -> Writer:
 
 def _group(engine: str, text: str, expression: RegularExpression, number: int) -> str:
     """What the group matched in the first match; NULL if the match does not go through it."""
-    captured = f"regexp_extract({text}, {string(engine, expression.text)}, {number})"
+    captured = f"regexp_extract({text}, {string(engine, expression.written(engine))}, {number})"
     return _or_null(captured, expression, number)
 
 
@@ -141,7 +141,7 @@ def _replaced(
             part.replace("\\", "\\\\") if isinstance(part, str) else f"\\{part}" for part in parts
         )
         option = ", 'g'" if is_global else ""
-        pattern = string(engine, expression.text)
+        pattern = string(engine, expression.written(engine))
         return f"regexp_replace({text}, {pattern}, {string(engine, new)}{option})"
     # Spark replaces every match: the first is found behind the shortest start
     shift = 0 if is_global else 2
@@ -149,7 +149,7 @@ def _replaced(
     new = "".join(
         quoted.get(part, part) if isinstance(part, str) else f"${part + shift}" for part in parts
     )
-    pattern = expression.text
+    pattern = expression.written(engine)
     if not is_global:
         options, _, rest = pattern.partition(")")
         pattern, new = rf"{options})\A(.*?)({rest})", f"$1{new}"
@@ -249,14 +249,14 @@ def _place(engine: str, text: str, expression: RegularExpression, number: int) -
 
 
 def _between(engine: str, text: str, expression: RegularExpression) -> str:
-    pattern = string(engine, expression.text)
+    pattern = string(engine, expression.written(engine))
     if engine == "duckdb":
         return f"string_split_regex({text}, {pattern})"
     return f"split({text}, {pattern}, -1)"
 
 
 def _all_matches(engine: str, text: str, expression: RegularExpression, group: int = 0) -> str:
-    return f"regexp_extract_all({text}, {string(engine, expression.text)}, {group})"
+    return f"regexp_extract_all({text}, {string(engine, expression.written(engine))}, {group})"
 
 
 def _count(engine: str) -> Writer:
@@ -282,7 +282,7 @@ def _substr(engine: str) -> Writer:
         if group > len(expression.groups):
             return _null(engine, site)
         if number == 1 and not group:
-            found = f"regexp_extract({text}, {string(engine, expression.text)}, 0)"
+            found = f"regexp_extract({text}, {string(engine, expression.written(engine))}, 0)"
             return f"(CASE WHEN {_matches(engine, text, expression)} THEN {found} END)"
         captured = _nth(engine, _all_matches(engine, text, expression, group), number)
         return _or_null(captured, expression, group)

@@ -2,7 +2,7 @@
 read in one way.
 
 In both, ``.`` then matches a line break, and ``^`` and ``$`` only the ends of the text, as in
-PostgreSQL.
+PostgreSQL, unless a flag says otherwise.
 """
 
 from __future__ import annotations
@@ -36,6 +36,9 @@ _CONTROLS = {
 }
 _SPECIAL = frozenset(r"\.[]{}()*+?^$|")
 _MOST_REPEATS = 255
+_LINE_START, _LINE_END = "(?m:^)", "(?m:$)"
+_DOT_ENDS_AT_LINES, _EDGES_AT_LINES = "nmp", "nmw"
+"""Flags by which ``.`` and ``[^…]`` do not match a line feed, and ``^`` and ``$`` match at each."""
 _OF_SIMILAR = {"%": ".*", "_": ".", "\\": r"\\", ".": r"\.", "^": r"\^", "$": r"\$", "(": "(?:"}
 """What a character of a pattern of ``SIMILAR TO`` is in a regular expression, if it is not
 itself."""
@@ -60,6 +63,13 @@ class RegularExpression:
     has_edges: bool = False
     """Whether what it matches depends on the text around."""
 
+    def written(self, engine: str) -> str:
+        """The text for an engine. To Java, a line ends at more characters than a line feed, and none
+        begins at the end of the text."""
+        if engine != "spark":
+            return self.text
+        return self.text.replace(_LINE_START, r"(?<=\n|\A)").replace(_LINE_END, r"(?=\n|\z)")
+
 
 def regular_expression(pattern: str, flags: str = "") -> RegularExpression:
     """``pattern`` as PostgreSQL reads it with ``flags`` (``g`` is the caller's).
@@ -71,17 +81,19 @@ def regular_expression(pattern: str, flags: str = "") -> RegularExpression:
             raise EvaluationError(
                 f'invalid regular expression option: "{flag}"', sqlstate=INVALID_PARAMETER
             )
-        if flag not in "gcis":
+        if flag not in "gcisnmpw":
             raise UnsupportedSql(
                 f'the regular expression option "{flag}" is not supported',
-                hint="there are g, i, c and s",
+                hint="there are g, i, c, s, n, m, p and w",
             )
     if pattern.startswith("***") or (pattern.startswith("(?") and pattern[2:3].isalpha()):
         raise UnsupportedSql(
             "options in a regular expression are not supported", hint="give them as flags"
         )
     is_case_blind = bool(flags) and "i" in flags and flags.rfind("i") > flags.rfind("c")
-    return _Parser(pattern).parse(is_case_blind=is_case_blind)
+    of_lines = next((flag for flag in reversed(flags) if flag in "snmpw"), "s")  # the last counts
+    parser = _Parser(pattern, of_lines in _DOT_ENDS_AT_LINES, of_lines in _EDGES_AT_LINES)
+    return parser.parse(is_case_blind=is_case_blind)
 
 
 def similar_pattern(pattern: str, escape: str) -> str:
@@ -157,6 +169,8 @@ class _Piece:
 @dataclass(slots=True)
 class _Parser:
     pattern: str
+    dot_ends_at_lines: bool
+    edges_at_lines: bool
     at: int = 0
     is_skipped: list[bool] = field(default_factory=list)
     is_empty: list[bool] = field(default_factory=list)
@@ -259,9 +273,10 @@ class _Parser:
                 return self._escape()
             case "^" | "$":
                 self.has_edges = True
-                return _Piece(r"\A" if character == "^" else r"\z", True)
+                edges = (_LINE_START, _LINE_END) if self.edges_at_lines else (r"\A", r"\z")
+                return _Piece(edges["^$".index(character)], True)
             case ".":
-                return _Piece(".", False)
+                return _Piece(r"[^\n]" if self.dot_ends_at_lines else ".", False)
             case "*" | "+" | "?":
                 raise _invalid("quantifier operand invalid")
         return _Piece(_quoted(character), False, literal=character)
@@ -305,6 +320,7 @@ class _Parser:
         parts = ["["]
         if self._next() == "^":
             parts.append(self._take())
+            parts += [r"\n"] if self.dot_ends_at_lines else []
         is_first = True
         while (character := self._take()) != "]" or is_first:
             if character == "":
