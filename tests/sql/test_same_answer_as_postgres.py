@@ -49,6 +49,10 @@ COLUMNS = {
         "n int, i interval, a int[], k bigint[], x text[], b boolean[], m numeric[], "
         "d double precision[]"
     ),
+    "spans": (
+        "n int, i int4range, b int8range, m numrange, d daterange, s tsrange, z tstzrange, "
+        "x text, e int"
+    ),
     "amounts": "n int, m numeric, p numeric(10, 2), k bigint, s text",
 }
 _M, _D = [Decimal("1.5"), None, Decimal("-20")], [1.5, None, 0.1]
@@ -102,6 +106,46 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
         (4, Interval(0, 0, -1_500_000), [1], [2**62], None, [], None, []),
         (5, None, None, [1, 2], ["a b", None, "", '"\\', "null"], [True, None], _M, None),
         (6, Interval(13, -1, 1), [2, 1], [1], ["{", "}", ","], [True], [None], [float("nan")]),
+    ],
+    "spans": [
+        (
+            1,
+            "[1,5)",
+            "[-9223372036854775808,0)",
+            "(1.5,2.25]",
+            "[2024-01-01,2024-02-01)",
+            '["2024-01-01 00:00:00","2024-01-01 12:30:00.5")',
+            '["2024-01-01 00:00:00+00","2024-01-01 12:30:00.5+00"]',
+            "[1,5]",
+            3,
+        ),
+        (
+            2,
+            "[5,10)",
+            "(,)",
+            "[-2,-1.5)",
+            "(,2024-01-15)",
+            '("2024-01-01 00:00:00",)',
+            '["2024-01-01 12:30:00+00",)',
+            " ( 1 , 7 ] ",
+            10,
+        ),
+        (3, "empty", "[0,1)", "[-10,100]", "empty", "empty", "(,)", "EMPTY", 1),
+        (4, "[1,)", "[1,)", "[-2,-1.5]", "[2024-01-31,)", "(,)", None, "(,)", 1_000),
+        (
+            5,
+            "(,5)",
+            "empty",
+            "(0.001,0.002)",
+            "[2024-02-01,2024-03-01)",
+            '["2024-01-01 12:30:00.5","2024-01-02 00:00:00"]',
+            "empty",
+            "(2,2)",
+            None,
+        ),
+        (6, None, None, None, None, None, None, None, 4),
+        (7, "[1,5)", "[0,1)", "(1.5,)", "[2024-01-01,2024-02-01)", None, None, "[,3)", -5),
+        (8, "[1,3)", "[0,2)", "[1.5,2.25]", "(,)", None, None, '["4","5"]', 0),
     ],
     "amounts": [
         (1, Decimal("0.5"), Decimal("0.50"), 10, "0.25"),
@@ -251,7 +295,9 @@ def printed_by_postgresql(cursor: psycopg.Cursor) -> list[tuple[str | None, ...]
     return [tuple(None if raw is None else raw.decode() for raw in row) for row in rows]
 
 
-PRINTED = ("uuids", "numerics", "times", "held")
+PRINTED_BY_BOTH = ("uuids", "numerics", "times", "held", "ranges_on_both")
+"""Files of queries whose printed values are compared, which both engines compute."""
+PRINTED = (*PRINTED_BY_BOTH, "ranges")
 
 
 @pytest.mark.parametrize("sql", [sql for name in PRINTED for sql in queries(name)])
@@ -300,7 +346,7 @@ def test_quotients_are_printed_as_postgresql_prints_them(
 def test_types_are_the_same_on_both_engines(
     world: World, engine: DuckDbEngine, spark_engine: SparkEngine
 ) -> None:
-    for sql in (sql for name in PRINTED for sql in queries(name) if " FROM " in sql):
+    for sql in (sql for name in PRINTED_BY_BOTH for sql in queries(name) if " FROM " in sql):
         select = world.select(sql)
         assert Counter(printed_answer(world, spark_engine, select)) == Counter(
             printed_answer(world, engine, select)

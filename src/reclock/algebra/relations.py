@@ -31,6 +31,12 @@ class TypeName(StrEnum):
     TIMESTAMP = "timestamp without time zone"
     TIMESTAMPTZ = "timestamp with time zone"
     INTERVAL = "interval"
+    INT4RANGE = "int4range"
+    INT8RANGE = "int8range"
+    NUMRANGE = "numrange"
+    DATERANGE = "daterange"
+    TSRANGE = "tsrange"
+    TSTZRANGE = "tstzrange"
     OID = "oid"
     REGCLASS = "regclass"
     REGNAMESPACE = "regnamespace"
@@ -49,6 +55,16 @@ _OBJECT_IDS = frozenset(
         TypeName.REGPROC,
         TypeName.REGROLE,
         TypeName.REGTYPE,
+    }
+)
+RANGES = frozenset(
+    {
+        TypeName.INT4RANGE,
+        TypeName.INT8RANGE,
+        TypeName.NUMRANGE,
+        TypeName.DATERANGE,
+        TypeName.TSRANGE,
+        TypeName.TSTZRANGE,
     }
 )
 
@@ -109,6 +125,10 @@ class ScalarType:
         return self.name in (TypeName.DATE, TypeName.TIMESTAMP, TypeName.TIMESTAMPTZ)
 
     @property
+    def is_range(self) -> bool:
+        return self.name in RANGES
+
+    @property
     def is_stored(self) -> bool:
         """Whether a collection can hold its values."""
         if self.name is TypeName.ARRAY and self.element is not None:
@@ -146,6 +166,12 @@ TIME = ScalarType(TypeName.TIME)
 TIMESTAMP = ScalarType(TypeName.TIMESTAMP)
 TIMESTAMPTZ = ScalarType(TypeName.TIMESTAMPTZ)
 INTERVAL = ScalarType(TypeName.INTERVAL)
+INT4RANGE = ScalarType(TypeName.INT4RANGE)
+INT8RANGE = ScalarType(TypeName.INT8RANGE)
+NUMRANGE = ScalarType(TypeName.NUMRANGE)
+DATERANGE = ScalarType(TypeName.DATERANGE)
+TSRANGE = ScalarType(TypeName.TSRANGE)
+TSTZRANGE = ScalarType(TypeName.TSTZRANGE)
 OID = ScalarType(TypeName.OID)
 REGCLASS = ScalarType(TypeName.REGCLASS)
 REGNAMESPACE = ScalarType(TypeName.REGNAMESPACE)

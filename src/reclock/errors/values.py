@@ -41,6 +41,16 @@ class ZoneOutOfRange(MomentOutOfRange):
         super().__init__(text, message=f'time zone displacement out of range: "{text}"')
 
 
+class InvalidRange(ReclockError):
+    """A text is not a range."""
+
+    sqlstate = "22P02"
+
+    def __init__(self, text: str, detail: str) -> None:
+        super().__init__(f'malformed range literal: "{text}"', detail=detail)
+        self.text = text
+
+
 class InvalidFormattedMoment(ReclockError):
     """A text does not have the format that ``to_timestamp`` or ``to_date`` reads."""
 

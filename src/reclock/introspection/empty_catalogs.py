@@ -55,7 +55,6 @@ pg_publication_namespace: oid! oid, pnpubid oid, pnnspid oid
 pg_publication_rel: oid! oid, prpubid oid, prrelid oid, prqual text, prattrs smallint[]
 pg_publication_tables: pubname text, schemaname text, tablename text, attnames text[], rowfilter
     text
-pg_range: rngtypid oid, rngsubtype oid, rngmultitypid oid
 pg_replication_slots: slot_name text, plugin text, slot_type text, datoid oid, database text,
     temporary boolean, active boolean, active_pid integer, xmin bigint, catalog_xmin bigint,
     restart_lsn text, confirmed_flush_lsn text, wal_status text, safe_wal_size bigint, two_phase

@@ -27,6 +27,7 @@ from reclock.algebra.relations import (
     TEXT,
     array,
 )
+from reclock.algebra.zones import zones
 from reclock.catalog.acl import PUBLIC_ROLE_ID, AclItem, names
 from reclock.catalog.kinds import Owned, identity
 from reclock.catalog.objects import Kind
@@ -34,7 +35,6 @@ from reclock.catalog.roles import held, is_superuser, memberships, shown_acl
 from reclock.introspection.relation import Builtin, CatalogState, Rows, SystemState, desc
 from reclock.introspection.type_functions import functions_of, type_function_rows
 from reclock.introspection.views import views
-from reclock.plan.functions.zones import zones
 
 _ON = ((Kind.ITEM, "relation"), (Kind.SCHEMA, "schema"), (Kind.DATABASE, "database"))
 

@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 
 from reclock.algebra.object_ids import PSEUDO_TYPES, TEXTS, type_rows
+from reclock.algebra.relations import RANGES, TypeName
 from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.introspection.relation import CatalogState, Rows
 
 _BYTEA_OID = 17
-_ANYARRAY_OID = 2277
+_ANYARRAY_OID, _ANYRANGE_OID = 2277, 3831
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class TypeFunctions:
 
 
 _ARRAY = "array_", TypeFunctions(750, 751, 2400, 2401)
+_RANGE = "range_", TypeFunctions(*TEXTUAL_TYPES[TypeName.INT4RANGE].functions)
 _FUNCTIONS: Mapping[str, tuple[str, TypeFunctions]] = {
     "bool": ("bool", TypeFunctions(1242, 1243, 2436, 2437)),
     "bytea": ("bytea", TypeFunctions(1244, 31, 2412, 2413)),
@@ -56,14 +58,17 @@ _FUNCTIONS: Mapping[str, tuple[str, TypeFunctions]] = {
     **{
         each.short_name: (f"{each.short_name}_", TypeFunctions(*each.functions))
         for each in TEXTUAL_TYPES.values()
+        if not each.type.is_range
     },
 }
 """By the type's short name: what the functions' names begin with, and the functions. Arrays share
-theirs."""
+theirs, and so do ranges."""
 
 
 def functions_of(type_name: str) -> TypeFunctions:
     """The functions of the type that has this name in ``pg_type``."""
+    if type_name in RANGES:
+        return _RANGE[1]
     return (_ARRAY if type_name.startswith("_") else _FUNCTIONS[type_name])[1]
 
 
@@ -76,7 +81,8 @@ def type_function_rows(state: CatalogState) -> Rows:
     functions_by_oid = [
         (*_FUNCTIONS[name], oid) for name, oid in type_oids.items() if name in _FUNCTIONS
     ]
-    for prefix, functions, oid in [*functions_by_oid, (*_ARRAY, _ANYARRAY_OID)]:
+    shared = (*_ARRAY, _ANYARRAY_OID), (*_RANGE, _ANYRANGE_OID)
+    for prefix, functions, oid in [*functions_by_oid, *shared]:
         signatures = (
             ("in", cstring, oid),
             ("out", oid, cstring),

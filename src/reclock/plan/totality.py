@@ -4,6 +4,7 @@ says."""
 from __future__ import annotations
 
 from reclock.algebra.relations import ScalarType
+from reclock.plan.functions import ranges
 from reclock.plan.functions.intervals import SPAN
 from reclock.plan.scalars import Call, Case, Cast
 
@@ -40,6 +41,7 @@ _TOTAL = frozenset(
         "jsonb_exists_all",
         "jsonb_concat",
         "jsonb_typeof",
+        *ranges.TOTAL,
     }
 )
 """Operators and functions that have a result for all arguments."""

@@ -194,3 +194,31 @@ SELECT DATE '2022-08-09' + (-2147483648)
 SELECT DATE '2022-08-09' - (-2147483648)
 SELECT x + 2147483647 FROM u
 SELECT x - (g::int + 2000000000) FROM u, t
+SELECT int4range(5, 1)
+SELECT int4range(n, 1) FROM spans
+SELECT int4range(1, 5, '[')
+SELECT int4range(1, 5, 'x' || n) FROM spans
+SELECT int4range(1, 5, NULL)
+SELECT ''::int4range
+SELECT 'empty x'::int4range
+SELECT '1,2)'::int4range
+SELECT '[1 2)'::int4range
+SELECT '[1,2,3)'::int4range
+SELECT '[1,2) x'::int4range
+SELECT '[1,"2)'::int4range
+SELECT '[1,\'::int4range
+SELECT '[a,2)'::int4range
+SELECT '["",2)'::int4range
+SELECT '[3,2)'::int4range
+SELECT '[1,2147483647]'::int4range
+SELECT '[1,2147483648)'::int4range
+SELECT '[1,9223372036854775807]'::int8range
+SELECT '[2024-13-01,)'::daterange
+SELECT '[x,)'::tsrange
+SELECT '[x,)'::numrange
+SELECT (x || 'y')::int4range FROM spans
+SELECT x::daterange FROM spans
+SELECT '[1,2)'::int4range + '[5,6)'
+SELECT '[1,9)'::int4range - '[5,6)'
+SELECT a.i + b.i FROM spans a, spans b
+SELECT a.i - b.i FROM spans a, spans b

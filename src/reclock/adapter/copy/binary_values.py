@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal, localcontext
+from datetime import date
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reclock.adapter.context.texts import decode_utf8, not_utf8
+from reclock.algebra.binary_scalars import (
+    DAY_ZERO,
+    date_binary,
+    moment_binary,
+    numeric_binary,
+    read_date,
+    read_numeric,
+    read_timestamp,
+    read_timestamptz,
+)
 from reclock.algebra.intervals import Interval, interval_of
+from reclock.algebra.moments import START_US
 from reclock.algebra.numerics import printed
 from reclock.algebra.object_ids import type_oid
 from reclock.algebra.relations import ScalarType, TypeName
@@ -27,9 +38,6 @@ from reclock.errors import InvalidBinary
 from reclock.sql.queries.literals import number
 
 NULL = b"\xff\xff\xff\xff"
-_DAY_ZERO = date(2000, 1, 1)
-_MOMENT_ZERO = datetime(2000, 1, 1)
-_MICROSECOND = timedelta(microseconds=1)
 
 
 # --- out ---
@@ -64,7 +72,7 @@ def value_encoder(type: ScalarType) -> Callable[[Any], bytes]:
     if type.element is not None:
         return partial(_array_binary, type.element)
     if type.name is TypeName.NUMERIC:
-        return lambda value: _numeric_binary(printed(value, type))
+        return lambda value: numeric_binary(printed(value, type))
     return _object_id_binary if type.is_object_id else _BINARY[type.name]
 
 
@@ -84,37 +92,6 @@ def _array_binary(element: ScalarType, value: Sequence[Any]) -> bytes:
 def _interval_binary(value: Any) -> bytes:
     interval = interval_of(value)
     return struct.pack("!qii", interval.microseconds, interval.days, interval.months)
-
-
-def _moment_binary(value: datetime) -> bytes:
-    naive = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
-    return struct.pack("!q", (naive - _MOMENT_ZERO) // _MICROSECOND)
-
-
-def _numeric_binary(value: Decimal) -> bytes:
-    """Digits in groups of four: count, weight of the first, sign, digits after the point,
-    groups."""
-    sign, digits, exponent = value.as_tuple()
-    assert isinstance(exponent, int)
-    scale = max(0, -exponent)
-    whole = "".join(map(str, digits)) + "0" * max(0, exponent)
-    whole = whole.rjust(scale + 1, "0")
-    before, after = (whole[:-scale], whole[-scale:]) if scale else (whole, "")
-    before = before.rjust(-(-len(before) // 4) * 4, "0")
-    after = after.ljust(-(-len(after) // 4) * 4, "0")
-    text = before + after
-    groups = [int(text[i : i + 4]) for i in range(0, len(text), 4)]
-    weight = len(before) // 4 - 1
-    while groups and groups[0] == 0:
-        groups.pop(0)
-        weight -= 1
-    while groups and groups[-1] == 0:
-        groups.pop()
-    if not groups:
-        weight, sign = 0, 0
-    return struct.pack(
-        f"!HhHH{len(groups)}H", len(groups), weight, 0x4000 if sign else 0, scale, *groups
-    )
 
 
 def with_lengths(values: pa.Array) -> list[pa.Array]:
@@ -144,9 +121,9 @@ _BINARY: dict[TypeName, Callable[[Any], bytes]] = {
     TypeName.TEXT: str.encode,
     TypeName.BYTEA: bytes,
     **{name: each.to_binary for name, each in TEXTUAL_TYPES.items()},
-    TypeName.DATE: lambda value: struct.pack("!i", (value - _DAY_ZERO).days),
-    TypeName.TIMESTAMP: _moment_binary,
-    TypeName.TIMESTAMPTZ: _moment_binary,
+    TypeName.DATE: date_binary,
+    TypeName.TIMESTAMP: moment_binary,
+    TypeName.TIMESTAMPTZ: moment_binary,
     TypeName.INTERVAL: _interval_binary,
 }
 _FORMS = {
@@ -162,9 +139,9 @@ _FORMS = {
 }
 """Types whose values are one number each in the binary format."""
 _ZEROS = {
-    TypeName.DATE: (_DAY_ZERO - date(1970, 1, 1)).days,
-    TypeName.TIMESTAMP: (_MOMENT_ZERO - datetime(1970, 1, 1)) // _MICROSECOND,
-    TypeName.TIMESTAMPTZ: (_MOMENT_ZERO - datetime(1970, 1, 1)) // _MICROSECOND,
+    TypeName.DATE: (DAY_ZERO - date(1970, 1, 1)).days,
+    TypeName.TIMESTAMP: START_US,
+    TypeName.TIMESTAMPTZ: START_US,
 }
 _object_id_binary = struct.Struct("!I").pack
 
@@ -209,35 +186,9 @@ def _boolean(raw: bytes) -> bool:
     return bool(value)
 
 
-def _days(raw: bytes) -> date:
-    return _DAY_ZERO + timedelta(days=struct.unpack("!i", raw)[0])
-
-
-def _moment(raw: bytes) -> datetime:
-    return _MOMENT_ZERO + timedelta(microseconds=struct.unpack("!q", raw)[0])
-
-
 def _interval(raw: bytes) -> Interval:
     microseconds, days, months = struct.unpack("!qii", raw)
     return Interval(months, days, microseconds)
-
-
-def _numeric(raw: bytes) -> Decimal:
-    count, weight, sign, scale = struct.unpack_from("!HhHH", raw)
-    groups = struct.unpack(f"!{count}H", raw[8:])
-    if (
-        sign not in (0, 0x4000)
-        or any(group > 9999 for group in groups)
-        or abs(weight) > 100
-        or scale > 1000
-    ):
-        raise ValueError("not a number that is finite")
-    with localcontext(prec=2000):
-        value = sum(
-            (Decimal(group).scaleb(4 * (weight - i)) for i, group in enumerate(groups)), Decimal(0)
-        )
-        text = format(value.quantize(Decimal(1).scaleb(-scale)), "f")
-    return parse_decimal(f"{'-' if sign else ''}{text}")
 
 
 def _unpacked(code: str) -> Callable[[bytes], Any]:
@@ -251,13 +202,13 @@ _READERS: dict[TypeName, Callable[[bytes], Any]] = {
     TypeName.BIGINT: _unpacked("!q"),
     TypeName.REAL: _unpacked("!f"),
     TypeName.DOUBLE: _unpacked("!d"),
-    TypeName.NUMERIC: _numeric,
+    TypeName.NUMERIC: lambda raw: parse_decimal(format(read_numeric(raw), "f")),
     TypeName.TEXT: decode_utf8,
     TypeName.BYTEA: bytes,
     **{name: each.from_binary for name, each in TEXTUAL_TYPES.items()},
-    TypeName.DATE: _days,
-    TypeName.TIMESTAMP: _moment,
-    TypeName.TIMESTAMPTZ: lambda raw: _moment(raw).replace(tzinfo=UTC),
+    TypeName.DATE: read_date,
+    TypeName.TIMESTAMP: read_timestamp,
+    TypeName.TIMESTAMPTZ: read_timestamptz,
     TypeName.INTERVAL: _interval,
     TypeName.OID: _unpacked("!I"),
 }

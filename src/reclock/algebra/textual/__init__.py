@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from reclock.algebra.relations import ScalarType, TypeName
 from reclock.algebra.textual.description import TextualType
 from reclock.algebra.textual.documents import DOCUMENTS
+from reclock.algebra.textual.ranges import RANGES
 from reclock.algebra.textual.times import TIMES
 from reclock.algebra.textual.uuids import UUIDS
 
 TEXTUAL_TYPES: Mapping[TypeName, TextualType] = {
-    each.type.name: each for each in (UUIDS, TIMES, DOCUMENTS)
+    each.type.name: each for each in (UUIDS, TIMES, DOCUMENTS, *RANGES)
 }
 
 

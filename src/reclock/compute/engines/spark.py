@@ -359,7 +359,7 @@ def _failure(error: Exception) -> ReclockError:
         return SparkLost(detail=str(error) or type(error).__name__)
     if condition in _NO_PYTHON:
         return UnsupportedSql(
-            "a function of JSON documents is not supported here on Spark",
+            "a function of JSON documents or ranges is not supported here on Spark",
             detail=str(error).split(" SQLSTATE")[0],
             hint="compute it in a subquery or view",
         )

@@ -53,8 +53,10 @@ def _only_if(guard: Scalar, argument: Scalar) -> Scalar:
 
 def _is_eager(scalar: Scalar) -> bool:
     match scalar:
-        case Call(function):
-            return calls_python(function)
+        case Call(function, arguments):
+            return calls_python(function) or any(
+                part.type.is_range for part in (scalar, *arguments)
+            )
         case Cast(operand, type):
             return textual(type) is not None or operand.type == JSONB
         case _:

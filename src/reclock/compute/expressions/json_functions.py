@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from reclock.algebra import ranges
 from reclock.algebra.byte_texts import (
     bytes_of,
     decoded,
@@ -30,6 +31,7 @@ from reclock.algebra.moment_formats import moment_of
 from reclock.algebra.number_formats import double_text, number_text
 from reclock.algebra.number_reading import number_of
 from reclock.algebra.textual import TEXTUAL_TYPES
+from reclock.algebra.textual.ranges import range_of
 from reclock.compute.expressions.json_path_results import path_exists, path_items, path_match
 from reclock.compute.expressions.json_paths import (
     INDEX,
@@ -405,6 +407,16 @@ def _kind(value: Any) -> str:
             return "numeric"
 
 
+_COMPARISONS_OF_RANGES: Mapping[str, Callable[[str, str], bool]] = {
+    "contains": ranges.contains,
+    "contains_value": ranges.contains_value,
+    "overlaps": ranges.overlaps,
+    "before": ranges.is_before,
+    "after": ranges.is_after,
+    "overleft": ranges.ends_within,
+    "overright": ranges.begins_within,
+    "adjacent": ranges.is_adjacent,
+}
 _FUNCTIONS: Mapping[str, PythonFunction] = {
     **{
         reader_name(each.type): PythonFunction(_or_failure(each.normal_form), (_TEXT,), _TEXT)
@@ -458,6 +470,18 @@ _FUNCTIONS: Mapping[str, PythonFunction] = {
     "of_strings": PythonFunction(_of_strings, (_TEXTS,), _TEXT),
     "of_double": PythonFunction(_of_double, (_DOUBLE,), _TEXT),
     "scalar": PythonFunction(_scalar, (_TEXT, _TEXT), _TEXT),
+    **{
+        f"range_{name}": PythonFunction(function, (_TEXT, _TEXT), _BOOLEAN)
+        for name, function in _COMPARISONS_OF_RANGES.items()
+    },
+    "range_order": PythonFunction(ranges.order_key, (_TEXT,), _TEXT),
+    "range_lower": PythonFunction(ranges.lower_value, (_TEXT,), _TEXT),
+    "range_upper": PythonFunction(ranges.upper_value, (_TEXT,), _TEXT),
+    "range_intersect": PythonFunction(ranges.intersection, (_TEXT, _TEXT), _TEXT),
+    "range_merge": PythonFunction(ranges.span, (_TEXT, _TEXT), _TEXT),
+    "range_union": PythonFunction(_or_failure(ranges.union), (_TEXT, _TEXT), _TEXT),
+    "range_minus": PythonFunction(_or_failure(ranges.difference), (_TEXT, _TEXT), _TEXT),
+    "range_of": PythonFunction(_or_failure(range_of), (_TEXT, _TEXT, _TEXT, _TEXT), _TEXT),
 }
 JSON_FUNCTIONS: Mapping[str, PythonFunction] = {
     PREFIX + name: each for name, each in _FUNCTIONS.items()

@@ -19,7 +19,7 @@ from reclock.compute.operators.rules import (
     snapshot,
 )
 from reclock.plan.functions.intervals import span
-from reclock.plan.functions.sql_names import ordered_array
+from reclock.plan.functions.orders import in_order
 from reclock.plan.relational import Ordering, TopK
 
 
@@ -30,7 +30,7 @@ def order_by(
     equally.
 
     ``types`` are those of all columns. Intervals are ordered by their spans. ``has_ties``: peers
-    are not ordered.
+    are not ordered. Among ties, ranges are ordered as texts.
     """
     terms = []
     for ordering in order:
@@ -39,7 +39,7 @@ def order_by(
     ordered = {o.index for o in order if types[o.index].name is not TypeName.INTERVAL}
     if not has_ties:
         terms += [
-            term(_in_order(engine, f"c{index}", types[index]), Ordering(index))
+            term(_in_any_order(engine, f"c{index}", types[index]), Ordering(index))
             for index in range(len(types))
             if index not in ordered
         ]
@@ -49,11 +49,11 @@ def order_by(
 def _comparable(engine: str, column: str, type: ScalarType) -> str:
     if type.name is TypeName.INTERVAL:
         return span(engine, column)
-    return _in_order(engine, column, type)
+    return in_order(engine, column, type)
 
 
-def _in_order(engine: str, column: str, type: ScalarType) -> str:
-    return column if type.element is None else ordered_array(engine, column)
+def _in_any_order(engine: str, column: str, type: ScalarType) -> str:
+    return column if type.is_range else in_order(engine, column, type)
 
 
 def term(sql: str, ordering: Ordering) -> str:

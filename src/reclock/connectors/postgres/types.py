@@ -45,8 +45,11 @@ SETTINGS = {
 
 _NUMERIC_OID, _NUMERICS_OID = 1700, 1231
 _ELEMENTS = [
-    name for name, each in TYPES.items() if each.type.is_flat and name is not TypeName.NUMERIC
+    name
+    for name, each in TYPES.items()
+    if each.type.is_flat and name is not TypeName.NUMERIC and not each.type.is_range
 ]
+"""Ranges come as texts: upstream, they may have bounds that ours have not (``infinity``)."""
 _TYPES = {
     16: BOOLEAN,
     17: BYTEA,
@@ -60,7 +63,7 @@ _TYPES = {
     1114: TIMESTAMP,
     1184: TIMESTAMPTZ,
     1186: INTERVAL,
-    **{each.oid: each.type for each in TEXTUAL_TYPES.values()},
+    **{each.oid: each.type for each in TEXTUAL_TYPES.values() if not each.type.is_range},
     **{TYPES[each].array_oid: array(TYPES[each].type) for each in _ELEMENTS},
     199: array(JSONB),  # json[]
     1014: array(TEXT),  # char(n)[]

@@ -16,6 +16,7 @@ from reclock.plan.functions import (  # noqa: F401  (each registers its function
     mathematics,
     moments,
     patterns,
+    ranges,
     regexp_functions,
     regressions,
     text,

@@ -33,8 +33,9 @@ from reclock.plan.functions.arithmetic import (
 from reclock.plan.functions.casts import write_cast
 from reclock.plan.functions.digits import FLOAT_SCALE
 from reclock.plan.functions.floats import with_value, within_range
+from reclock.plan.functions.orders import in_order
 from reclock.plan.functions.registry import Site, Types, Writer, aggregate
-from reclock.plan.functions.sql_names import ordered_array, type_sql
+from reclock.plan.functions.sql_names import type_sql
 from reclock.plan.functions.sums import ascending_values, call, sum_of
 from reclock.plan.functions.typing import exact, least_digits, parameters
 
@@ -101,7 +102,9 @@ def _write_extreme(engine: str, function: str) -> Writer:
             return intervals.extreme(function, engine, site)
         if site.result.element is not None and engine == "spark":
             [argument] = site.arguments
-            return call(f"{function}_by", site, f"{argument}, {ordered_array(engine, argument)}")
+            return call(
+                f"{function}_by", site, f"{argument}, {in_order(engine, argument, site.result)}"
+            )
         return call(function, site)
 
     return write

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from reclock.algebra.relations import BOOLEAN, INTEGER, TEXT, TypeName, array
+from reclock.errors import UnsupportedSql
 from reclock.plan.functions.arrays import Signature, on_array, printed
 from reclock.plan.functions.floats import with_value
 from reclock.plan.functions.intervals import computed
@@ -229,6 +230,8 @@ def _quantified(engine: str, base: str, is_any: bool) -> Writer:
     def write(site: Site) -> str:
         element = site.types[1].element
         assert element is not None
+        if element.is_range and engine == "spark" and base not in ("=", "<>"):
+            raise UnsupportedSql("an order of ranges within arrays is not computed by Spark")
 
         def of(operand: str, items: str) -> str:
             compared = SCALARS[base].writers[engine](

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from reclock.algebra import moment_reading
 from reclock.algebra.relations import TEXT, ScalarType, TypeName
 from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.errors import CannotCast, UnsupportedSql
@@ -55,7 +56,7 @@ _FORMS = {
 }
 BEYOND = {
     _T.NUMERIC: _SPECIAL,
-    **dict.fromkeys(_MOMENTS, "-?[iI][nN][fF][iI][nN][iI][tT][yY]|[0-9]+-[0-9]+-[0-9]+.* [bB][cC]"),
+    **dict.fromkeys(_MOMENTS, moment_reading.BEYOND),
 }
 """Texts of values that PostgreSQL's types have and ours have not."""
 

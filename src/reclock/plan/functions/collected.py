@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from reclock.algebra.relations import TEXT, ScalarType, array
 from reclock.errors import InternalError, UnsupportedSql
+from reclock.plan.functions.orders import order_of_range
 from reclock.plan.functions.registry import Site, Types, Writer, aggregate
 from reclock.plan.functions.sql_names import string
 from reclock.plan.functions.typing import is_implicit
@@ -48,10 +49,15 @@ def _keys(site: Site, first: int) -> list[_Key]:
         word = site.constants.get(i + 1)
         if word not in DIRECTIONS:
             raise InternalError(f"no direction of an ordered aggregate: {word!r}")
-        keys.append(_Key(site.arguments[i], str(word)))
+        keys.append(_Key(_sorted_by(site, i), str(word)))
     others = [site.arguments[place] for place in range(first) if place not in site.constants]
     keyed = {key.sql for key in keys}
     return [*keys, *(_Key(sql, ASCENDING) for sql in others if sql not in keyed)]
+
+
+def _sorted_by(site: Site, place: int) -> str:
+    sql, type = site.arguments[place], site.types[place]
+    return order_of_range(sql) if type.is_range else sql
 
 
 def _duckdb_order(site: Site, first: int) -> str:

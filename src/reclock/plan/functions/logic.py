@@ -8,8 +8,9 @@ from reclock.algebra.relations import BIGINT, BOOLEAN, ScalarType, TypeName
 from reclock.errors import UnsupportedSql
 from reclock.plan.functions import intervals
 from reclock.plan.functions.casts import write_cast
+from reclock.plan.functions.orders import in_order, order_of_range
 from reclock.plan.functions.registry import Site, Types, Writer, scalar
-from reclock.plan.functions.sql_names import ordered_array, raised
+from reclock.plan.functions.sql_names import raised, struct
 from reclock.plan.functions.typing import common_type, exact, operand_type, same
 
 
@@ -18,8 +19,8 @@ def _write_comparison(engine: str, operator: str) -> Writer:
         operands = site.arguments
         if site.types[0].name is TypeName.INTERVAL:
             operands = tuple(intervals.span(engine, operand) for operand in operands)
-        if site.types[0].element is not None and operator in ("<", "<=", ">", ">="):
-            operands = tuple(ordered_array(engine, operand) for operand in operands)
+        if operator in ("<", "<=", ">", ">="):
+            operands = tuple(in_order(engine, operand, site.types[0]) for operand in operands)
         return f"({operands[0]} {operator} {operands[1]})"
 
     return write
@@ -90,6 +91,12 @@ def _write_nullif(engine: str) -> Writer:
     return write
 
 
+def _with_order(engine: str, range: str) -> str:
+    """A pair that the engine orders as SQL orders the range, which is its ``v``; NULL of NULL."""
+    pair = struct(engine, {"o": order_of_range(range), "v": range})
+    return f"(CASE WHEN {range} IS NOT NULL THEN {pair} END)"
+
+
 def _write_extreme(engine: str, function: str) -> Writer:
     """NULLs are ignored, as in PostgreSQL. Spark needs two arguments, so the first is written
     twice."""
@@ -99,9 +106,12 @@ def _write_extreme(engine: str, function: str) -> Writer:
         arguments = (*first, *site.arguments)
         if site.result.element is not None and engine == "spark":
             raise UnsupportedSql(f"{function} of arrays is not computed by Spark")
-        if site.result.name is not TypeName.INTERVAL:
+        if site.result.is_range:
+            pairs = [_with_order(engine, argument) for argument in arguments]
+        elif site.result.name is TypeName.INTERVAL:
+            pairs = [intervals.with_span(engine, argument) for argument in arguments]
+        else:
             return f"{function}({', '.join(arguments)})"
-        pairs = [intervals.with_span(engine, argument) for argument in arguments]
         return f"({function}({', '.join(pairs)})).v"
 
     return write

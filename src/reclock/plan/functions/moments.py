@@ -20,6 +20,7 @@ from reclock.algebra.relations import (
     TypeName,
     numeric,
 )
+from reclock.algebra.zones import zone_name
 from reclock.errors import InternalError, InvalidOption, UnsupportedSql
 from reclock.plan.functions import intervals, times
 from reclock.plan.functions.interval_functions import UNITS as INTERVAL_UNITS
@@ -28,7 +29,6 @@ from reclock.plan.functions.json_calls import checked, json_call
 from reclock.plan.functions.registry import Site, Types, Writer, scalar
 from reclock.plan.functions.sql_names import raised, type_sql
 from reclock.plan.functions.typing import exact
-from reclock.plan.functions.zones import zone_name
 
 UNITS = (
     "microseconds",

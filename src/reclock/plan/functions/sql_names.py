@@ -126,13 +126,6 @@ def each_element(engine: str, array: str, element: str) -> str:
     return f"list_transform({array}, lambda e: {element})"
 
 
-def ordered_array(engine: str, array: str) -> str:
-    """What an engine orders as SQL orders the array: NULL is its largest element."""
-    if engine == "spark":
-        return each_element(engine, array, "named_struct('n', e IS NULL, 'v', e)")
-    return array
-
-
 def interval_struct(engine: str, months: str, days: str, microseconds: str) -> str:
     """An interval of these expressions; one that is out of range is an error."""
     integer, bigint = (type_sql(engine, type) for type in (INTEGER, BIGINT))

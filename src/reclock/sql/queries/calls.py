@@ -173,6 +173,8 @@ def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
         return call("subscript", [call("regexp_match", values), Literal(1, INTEGER)])
     if name in ("quote_literal", "quote_nullable") and len(values) == 1:
         values = [cast(values[0], TEXT)]
+    if name in ("lower", "upper") and values and values[0].type and values[0].type.is_range:
+        return call(f"range {name}", values)
     if name in ("substring", "substr") and values and values[0].type == BYTEA:
         return call("bytes substring", values)
     if name == "array_fill" and len(values) == 2:

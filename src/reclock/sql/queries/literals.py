@@ -6,13 +6,15 @@ import math
 import re
 import struct
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime
 from decimal import Decimal, InvalidOperation, localcontext
 from typing import Any
 
 from reclock.algebra.array_texts import elements
 from reclock.algebra.interval_reading import interval_of
 from reclock.algebra.intervals import Interval
+from reclock.algebra.moment_reading import read_moment
+from reclock.algebra.number_texts import INTEGER_LIMITS, read_decimal, read_integer
 from reclock.algebra.relations import (
     BIGINT,
     DOUBLE,
@@ -23,19 +25,13 @@ from reclock.algebra.relations import (
     numeric,
 )
 from reclock.algebra.textual import textual
-from reclock.algebra.written_moments import iso_form
 from reclock.errors import (
-    InvalidMoment,
     InvalidText,
-    MomentOutOfRange,
     NumberOutOfRange,
     TooManyDigits,
-    ZoneOutOfRange,
 )
 from reclock.plan.functions.casts import BEYOND
-from reclock.plan.functions.zones import offset, zone_name
 
-_LIMITS = {TypeName.SMALLINT: 2**15, TypeName.INTEGER: 2**31, TypeName.BIGINT: 2**63}
 _BOOLEANS = {
     "true": True,
     "yes": True,
@@ -46,15 +42,6 @@ _BOOLEANS = {
     "off": False,
     "0": False,
 }
-_DATE = re.compile(r"(\d{4,})-(\d{1,2})-(\d{1,2})")
-_MOST_HOURS_AHEAD = 15
-"""PostgreSQL reads no larger offset of a time zone."""
-_ERA = re.compile(r"(?<=\d)\s*AD$", re.IGNORECASE)
-_MOMENT = re.compile(
-    r"(?P<date>\d{4,}-\d{1,2}-\d{1,2})(?:(?: +"
-    r"| *T *)(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.(?P<fraction>\d+))?)?)?"
-    r"\s*(?P<zone>[+-]\d{1,2}(?::?\d\d)?|[A-Za-z]\w*(?:/[\w+-]+)*)?"
-)
 
 
 Number = int | float | Decimal
@@ -81,20 +68,15 @@ def parse_text(text: str, type: ScalarType) -> Value:
         return description.normal_form(text)
     if type.element is not None:
         return _array(text, type)
+    if type.is_moment:
+        return read_moment(text, type)
     stripped = text.strip()
-    if type.is_moment and stripped.lower() == "epoch":
-        stripped = "1970-01-01"
     try:
         value = _READERS[type.name](stripped)
     except (ValueError, OverflowError, InvalidOperation) as error:
-        is_beyond = type.name in BEYOND and re.fullmatch(BEYOND[type.name], stripped)
-        if not type.is_moment:
-            if is_beyond:
-                raise NumberOutOfRange(text, type.name) from error
-            raise InvalidText(type.name, text) from error
-        if is_beyond or ((match := _matched(stripped)) and _has_zone(match["zone"])):
-            raise MomentOutOfRange(text) from error
-        raise InvalidMoment(type.name, text) from error
+        if type.name in BEYOND and re.fullmatch(BEYOND[type.name], stripped):
+            raise NumberOutOfRange(text, type.name) from error
+        raise InvalidText(type.name, text) from error
     return fit(value, type) if type.is_number else value
 
 
@@ -130,7 +112,7 @@ def fit(value: Number, type: ScalarType) -> Number:
             if type.is_integer:
                 rounding = "ROUND_HALF_EVEN" if isinstance(value, float) else "ROUND_HALF_UP"
                 whole = int(exact.quantize(Decimal(1), rounding=rounding))
-                if not -_LIMITS[type.name] <= whole < _LIMITS[type.name]:
+                if not -INTEGER_LIMITS[type.name] <= whole < INTEGER_LIMITS[type.name]:
                     raise NumberOutOfRange(str(value), str(type))
                 return whole
             rounded = exact.quantize(
@@ -187,7 +169,7 @@ def number(text: str) -> tuple[Any, ScalarType]:
     if text.removeprefix("-").isdigit():
         value = int(text) if len(text) < 400 else 10**400
         for type in (INTEGER, BIGINT):
-            if -_LIMITS[type.name] <= value < _LIMITS[type.name]:
+            if -INTEGER_LIMITS[type.name] <= value < INTEGER_LIMITS[type.name]:
                 return value, type
         if abs(value) >= 10**MAX_PRECISION:
             raise NumberOutOfRange(text[:50], "numeric", hint="a numeric has 38 digits at most")
@@ -216,12 +198,6 @@ def _boolean(text: str) -> bool:
     return matches.pop()
 
 
-def _integer(text: str) -> int:
-    if not re.fullmatch(r"[+-]?[0-9]{1,400}", text):
-        raise ValueError(text)
-    return int(text)
-
-
 def _float(text: str) -> float:
     if not re.fullmatch(
         r"(?i)[+-]?(\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|inf|infinity|nan)", text
@@ -242,66 +218,9 @@ def parse_number(text: str) -> Decimal:
         hint = "NaN and infinity are values of double precision only"
         raise NumberOutOfRange(text.strip(), "numeric", hint=hint)
     try:
-        return _numeric(text.strip())
+        return read_decimal(text.strip())
     except (ValueError, InvalidOperation) as error:
         raise InvalidText(TypeName.NUMERIC, text) from error
-
-
-def _numeric(text: str) -> Decimal:
-    if not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text):
-        raise ValueError(text)
-    return Decimal(text)
-
-
-def _date(text: str) -> date:
-    moment = _moment(text)[0]
-    return moment.date()
-
-
-def _matched(text: str) -> re.Match[str] | None:
-    text = _ERA.sub("", text)
-    return _MOMENT.fullmatch(text) or _MOMENT.fullmatch(iso_form(text) or "")
-
-
-def _moment(text: str) -> tuple[datetime, timedelta | None]:
-    match = _matched(text)
-    if not match or not (day := _DATE.fullmatch(match["date"])):
-        raise ValueError(text)
-    microseconds = round(Decimal("0." + (match["fraction"] or "0")) * 10**6)
-    clock = timedelta(seconds=int(match["second"] or 0), microseconds=microseconds)
-    if int(match["second"] or 0) > 60:
-        raise ValueError(text)
-    moment = (
-        datetime(
-            int(day[1]),
-            int(day[2]),
-            int(day[3]),
-            int(match["hour"] or 0),
-            int(match["minute"] or 0),
-        )
-        + clock
-    )
-    zone = match["zone"]
-    if zone is None:
-        return moment, None
-    if zone[0] not in "+-":
-        return moment, offset(zone, moment)
-    digits = zone[1:].replace(":", "")
-    hours, minutes = (int(digits[:-2]), int(digits[-2:])) if len(digits) > 2 else (int(digits), 0)
-    if hours > _MOST_HOURS_AHEAD or minutes > 59:
-        raise ZoneOutOfRange(text)
-    ahead = timedelta(hours=hours, minutes=minutes)
-    return moment, -ahead if zone[0] == "-" else ahead
-
-
-def _has_zone(name: str | None) -> bool:
-    """Whether what stands in the place of a zone is none, an offset, or the name of a zone."""
-    return name is None or name[0] in "+-" or zone_name(name) is not None
-
-
-def _timestamptz(text: str) -> datetime:
-    moment, ahead = _moment(text)
-    return (moment - (ahead or timedelta(0))).replace(tzinfo=UTC)
 
 
 def _array(text: str, type: ScalarType) -> tuple[Any, ...]:
@@ -314,7 +233,7 @@ def _array(text: str, type: ScalarType) -> tuple[Any, ...]:
 
 
 def _object_id(text: str) -> int:
-    value = _integer(text)
+    value = read_integer(text)
     if not 0 <= value < 2**32:
         raise ValueError(text)
     return value
@@ -341,15 +260,12 @@ def _byte(escaped: re.Match[bytes]) -> bytes:
 
 _READERS: dict[TypeName, Callable[[str], Any]] = {
     TypeName.BOOLEAN: _boolean,
-    TypeName.SMALLINT: _integer,
-    TypeName.INTEGER: _integer,
-    TypeName.BIGINT: _integer,
+    TypeName.SMALLINT: read_integer,
+    TypeName.INTEGER: read_integer,
+    TypeName.BIGINT: read_integer,
     TypeName.REAL: _float,
     TypeName.DOUBLE: _float,
-    TypeName.NUMERIC: _numeric,
-    TypeName.DATE: _date,
-    TypeName.TIMESTAMP: lambda text: _moment(text)[0],
-    TypeName.TIMESTAMPTZ: _timestamptz,
+    TypeName.NUMERIC: read_decimal,
     TypeName.INTERVAL: interval_of,
     TypeName.BYTEA: _bytea,
     **dict.fromkeys((name for name in TypeName if ScalarType(name).is_object_id), _object_id),

@@ -81,6 +81,9 @@ OPERATORS: dict[type[exp.Expr], str] = {
     exp.JSONBContainsAnyTopKeys: "jsonb_exists_any",
     exp.JSONBContainsAllTopKeys: "jsonb_exists_all",
     exp.JSONBDeleteAtPath: "jsonb_delete_path",
+    exp.ExtendsLeft: "range_overleft",
+    exp.ExtendsRight: "range_overright",
+    exp.Adjacent: "range_adjacent",
 }
 
 
@@ -101,10 +104,23 @@ WRITTEN_OPERATORS |= {
     exp.JSONBContainsAnyTopKeys: "?|",
     exp.JSONBContainsAllTopKeys: "?&",
     exp.JSONBDeleteAtPath: "#-",
+    exp.ExtendsLeft: "&<",
+    exp.ExtendsRight: "&>",
+    exp.Adjacent: "-|-",
 }
 
 
 _OF_ARRAYS = {"jsonb_contains": "array_contains", "jsonb_contained": "array_contained"}
+_OF_RANGES = {
+    "jsonb_contains": "range_contains",
+    "jsonb_contained": "range_contained_by",
+    "array_overlaps": "range_overlaps",
+    "<<": "range_before",
+    ">>": "range_after",
+    "+": "range_union",
+    "*": "range_intersect",
+    "-": "range_minus",
+}
 
 
 def _binary(node: exp.Binary, context: ExprContext) -> TypedExpr:
@@ -129,6 +145,8 @@ def _binary(node: exp.Binary, context: ExprContext) -> TypedExpr:
         name, values = "array_cat", [_as_array(value, arrays[0].element) for value in values]
     elif arrays:
         name = _OF_ARRAYS.get(name, name)
+    elif any(value.type is not None and value.type.is_range for value in values):
+        name = _OF_RANGES.get(name, name)
     result = operator(name, values, symbol)
     return negated(result) if node.args.get("negate") else result
 

@@ -16,6 +16,7 @@ from sqlglot.parsers.materialize import MaterializeParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from reclock import interruption
+from reclock.algebra.relations import RANGES
 from reclock.sql.syntax import nodes
 from reclock.sql.syntax.joins import JoinParser
 
@@ -42,8 +43,8 @@ _STRINGS = (TokenType.RAW_STRING, TokenType.HEREDOC_STRING, TokenType.BYTE_STRIN
 
 CALLED_TYPES = frozenset(
     ("date", "text", "int2", "int4", "int8", "float4", "float8", "bool", "timestamptz")
-) | {"json", "jsonb", "uuid", "bytea"}
-"""Types whose names are functions that cast, as in ``date(moment)``."""
+) | {"json", "jsonb", "uuid", "bytea", *RANGES}
+"""Types whose names are functions that cast, as in ``date(moment)``, or construct a range."""
 
 
 class Rejected(ParseError):

@@ -1,0 +1,90 @@
+"""Dates and timestamps as PostgreSQL reads them from text."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+from reclock.algebra.relations import ScalarType, TypeName
+from reclock.algebra.written_moments import iso_form
+from reclock.algebra.zones import offset, zone_name
+from reclock.errors import InvalidMoment, MomentOutOfRange, ZoneOutOfRange
+
+BEYOND = "-?[iI][nN][fF][iI][nN][iI][tT][yY]|[0-9]+-[0-9]+-[0-9]+.* [bB][cC]"
+"""A regular expression of texts of moments that PostgreSQL's types have and ours have not."""
+
+_DATE = re.compile(r"(\d{4,})-(\d{1,2})-(\d{1,2})")
+_MOST_HOURS_AHEAD = 15
+"""PostgreSQL reads no larger offset of a time zone."""
+_ERA = re.compile(r"(?<=\d)\s*AD$", re.IGNORECASE)
+_MOMENT = re.compile(
+    r"(?P<date>\d{4,}-\d{1,2}-\d{1,2})(?:(?: +"
+    r"| *T *)(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.(?P<fraction>\d+))?)?)?"
+    r"\s*(?P<zone>[+-]\d{1,2}(?::?\d\d)?|[A-Za-z]\w*(?:/[\w+-]+)*)?"
+)
+
+
+def read_moment(text: str, type: ScalarType) -> date | datetime:
+    """The ``date``, ``timestamp`` or ``timestamptz`` that ``text`` spells. A timestamp with a zone
+    is in UTC.
+
+    Raises ``InvalidMoment``, ``MomentOutOfRange`` and, for an unknown zone, ``InvalidOption``.
+    """
+    stripped = text.strip()
+    if stripped.lower() == "epoch":
+        stripped = "1970-01-01"
+    try:
+        moment, ahead = _moment(stripped)
+        if type.name is TypeName.DATE:
+            return moment.date()
+        if type.name is TypeName.TIMESTAMP:
+            return moment
+        return (moment - (ahead or timedelta(0))).replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:
+        if re.fullmatch(BEYOND, stripped) or (
+            (match := _matched(stripped)) and _has_zone(match["zone"])
+        ):
+            raise MomentOutOfRange(text) from error
+        raise InvalidMoment(type.name, text) from error
+
+
+def _matched(text: str) -> re.Match[str] | None:
+    text = _ERA.sub("", text)
+    return _MOMENT.fullmatch(text) or _MOMENT.fullmatch(iso_form(text) or "")
+
+
+def _moment(text: str) -> tuple[datetime, timedelta | None]:
+    match = _matched(text)
+    if not match or not (day := _DATE.fullmatch(match["date"])):
+        raise ValueError(text)
+    microseconds = round(Decimal("0." + (match["fraction"] or "0")) * 10**6)
+    clock = timedelta(seconds=int(match["second"] or 0), microseconds=microseconds)
+    if int(match["second"] or 0) > 60:
+        raise ValueError(text)
+    moment = (
+        datetime(
+            int(day[1]),
+            int(day[2]),
+            int(day[3]),
+            int(match["hour"] or 0),
+            int(match["minute"] or 0),
+        )
+        + clock
+    )
+    zone = match["zone"]
+    if zone is None:
+        return moment, None
+    if zone[0] not in "+-":
+        return moment, offset(zone, moment)
+    digits = zone[1:].replace(":", "")
+    hours, minutes = (int(digits[:-2]), int(digits[-2:])) if len(digits) > 2 else (int(digits), 0)
+    if hours > _MOST_HOURS_AHEAD or minutes > 59:
+        raise ZoneOutOfRange(text)
+    ahead = timedelta(hours=hours, minutes=minutes)
+    return moment, -ahead if zone[0] == "-" else ahead
+
+
+def _has_zone(name: str | None) -> bool:
+    """Whether what stands in the place of a zone is none, an offset, or the name of a zone."""
+    return name is None or name[0] in "+-" or zone_name(name) is not None
