@@ -10,6 +10,7 @@ from decimal import Decimal
 import psycopg
 import pyarrow as pa
 import pytest
+from fixtures.range_values import RANGE_VALUES
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -46,6 +47,7 @@ VALUES = {
         Interval, st.integers(-100, 100), st.integers(-100, 100), st.integers(-(2**50), 2**50)
     ),
     r.array(r.INTEGER): st.lists(st.none() | st.integers(-(2**31), 2**31 - 1), max_size=3),
+    **RANGE_VALUES,
     r.array(r.TEXT): st.lists(st.none() | st.text('aä \\",{}', max_size=4), max_size=3),
 }
 TYPES = tuple(VALUES)
@@ -123,7 +125,7 @@ def test_the_header_comes_with_the_first_row_alone() -> None:
         b"\0",
         date(2020, 1, 2),
         datetime(2020, 1, 2),
-        *[None] * 6,
+        *[None] * (len(TYPES) - 11),
     )
     first, second, trailer = messages_of([row, row])
     assert first == binary_format.HEADER + second

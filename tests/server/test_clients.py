@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import asyncpg
@@ -16,6 +16,7 @@ import pytest
 import sqlalchemy as sa
 from fixtures.server import SqlServer
 from psycopg import pq
+from psycopg.types.range import Range, RangeInfo
 
 VARCHAR, VARCHAR_ARRAY, BPCHAR, NAME, INT8, UNKNOWN, TEXT = 1043, 1015, 1042, 19, 20, 705, 25
 
@@ -274,3 +275,31 @@ def test_types_name_their_input_and_output_functions_as_postgresql_does(
         expected = set(theirs.execute(query).fetchall())
     assert len(found) > 40
     assert [row for row in found if row not in expected] == []
+
+
+@pytest.mark.parametrize("is_binary", [False, True])
+def test_psycopg_sends_and_reads_ranges(sql_server: SqlServer, is_binary: bool) -> None:
+    at = datetime(2024, 2, 29, 12, 30, tzinfo=UTC)
+    numbers, moments = Range(1, 5, "[)"), Range(None, at, "(]")
+    with sql_server.connect() as connection, connection.cursor(binary=is_binary) as cursor:
+        for type, value in (
+            ("int8range", numbers),
+            ("int4range", Range(empty=True)),
+            ("int4range", Range(None, None, "()")),
+            ("numrange", Range(Decimal("-1.5"), Decimal("20000.25"), "[]")),
+            ("daterange", Range(date(2024, 2, 29), None, "[)")),
+            ("tsrange", Range(datetime(2024, 2, 29), datetime(2024, 3, 1), "[)")),
+            ("tstzrange", moments),
+        ):
+            for placeholder in ("%t", "%b"):
+                query = f"SELECT {placeholder}::{type}".encode()
+                assert cursor.execute(query, [value]).fetchone() == (value,)
+        cursor.execute(
+            "SELECT array_agg(n ORDER BY n) FROM numbers WHERE %s::int8range @> n", [numbers]
+        )
+        assert cursor.fetchone() == ([1, 2, 3, 4],)
+        cursor.execute("SELECT ARRAY[%s::int8range, NULL]", [numbers])
+        assert cursor.fetchone() == ([numbers, None],)
+        known = RangeInfo.fetch(connection, "tstzrange")
+        assert known is not None
+        assert (known.oid, known.array_oid, known.subtype_oid) == (3910, 3911, 1184)

@@ -10,6 +10,7 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
+from fixtures.range_values import RANGE_VALUES
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -66,6 +67,7 @@ VALUES = {
         st.integers(-(2**31), 2**31 - 1),
         st.integers(-(2**63), 2**63 - 1),
     ),
+    **RANGE_VALUES,
 }
 
 

@@ -133,3 +133,14 @@ SELECT a FROM t LIMIT 1 - 2
 SELECT t.a FROM t RIGHT JOIN unnest(ARRAY[t.a]) AS e ON true
 SELECT lag(a, b) OVER (ORDER BY g) FROM t
 SELECT lead(a, g) OVER (ORDER BY g) FROM t
+SELECT max(i) FROM spans
+SELECT i && b FROM spans
+SELECT i @> 'x'::text FROM spans
+SELECT i @> 1.5 FROM spans
+SELECT i = b FROM spans
+SELECT i + 1 FROM spans
+SELECT i::int8range FROM spans
+SELECT int4range(1) FROM spans
+SELECT int4range(1.5, 2) FROM spans
+SELECT lower(i, b) FROM spans
+SELECT 1 -|- 2

@@ -102,7 +102,7 @@ class RangeType:
         return bytes([flags]) + b"".join(len(raw).to_bytes(4, "big") + raw for raw in bounds)
 
     def of_binary(self, raw: bytes) -> str:
-        flags, at = raw[0], 1
+        (flags,), at = struct.unpack_from("!B", raw), 1
         if flags & _IS_EMPTY:
             return ranges.EMPTY
         bounds: list[Any] = []
