@@ -165,6 +165,19 @@ _SYNTAX = {
     "jsonb_delete": "document - key",
     "jsonb_delete_path": "document #- path",
     "position": "position(x IN y)",
+    "range lower": "lower(range)",
+    "range upper": "upper(range)",
+    "range_contains": "x @> y",
+    "range_contained_by": "x <@ y",
+    "range_overlaps": "x && y",
+    "range_before": "x << y",
+    "range_after": "x >> y",
+    "range_overleft": "x &< y",
+    "range_overright": "x &> y",
+    "range_adjacent": "x -|- y",
+    "range_intersect": "x * y",
+    "range_union": "x + y",
+    "range_minus": "x - y",
     "mode": "mode() WITHIN GROUP (ORDER BY x)",
     "percentile_cont": "percentile_cont(fraction) WITHIN GROUP (ORDER BY x)",
     "percentile_disc": "percentile_disc(fraction) WITHIN GROUP (ORDER BY x)",
@@ -241,6 +254,25 @@ _SIGNATURES = {
     "mode": "any type with an order → its type",
     "percentile_disc": "any type with an order, double precision → its type",
     "string_agg": "text, text → text",
+    "numrange": "numeric, numeric → numrange; numeric, numeric, text → numrange",
+    "range lower": "a range → the type of its values",
+    "range upper": "a range → the type of its values",
+    "range_contains": "a range, the same or a value of it → boolean",
+    "range_contained_by": "a range or a value, a range of it → boolean",
+    **dict.fromkeys(
+        ("isempty", "lower_inc", "upper_inc", "lower_inf", "upper_inf"), "a range → boolean"
+    ),
+    **dict.fromkeys(
+        (
+            *("range_overlaps", "range_before", "range_after", "range_overleft"),
+            *("range_overright", "range_adjacent"),
+        ),
+        "a range, the same → boolean",
+    ),
+    **dict.fromkeys(
+        ("range_intersect", "range_union", "range_minus", "range_merge"),
+        "a range, the same → the same",
+    ),
 }
 """Of functions of any type beside others, which trying types would list one by one."""
 

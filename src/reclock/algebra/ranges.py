@@ -21,7 +21,7 @@ Value = Decimal | str
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Cut:
+class RangeCut:
     """A place among the values of a type: before or after ``value``, or, without one, before
     (``side`` -1) or after (1) all of them."""
 
@@ -30,19 +30,19 @@ class Cut:
     is_after: bool = False
 
     @classmethod
-    def at(cls, value: Value, *, is_after: bool) -> Cut:
+    def at(cls, value: Value, *, is_after: bool) -> RangeCut:
         return cls(0, value, is_after)
 
 
-_BEFORE_ALL, _AFTER_ALL = Cut(-1), Cut(1)
+_BEFORE_ALL, _AFTER_ALL = RangeCut(-1), RangeCut(1)
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
     """The values between two cuts; none if the first is not before the second."""
 
-    lower: Cut
-    upper: Cut
+    lower: RangeCut
+    upper: RangeCut
 
     @property
     def is_empty(self) -> bool:
@@ -84,8 +84,8 @@ def between(
 ) -> Range:
     """The range between two values. None is no bound."""
     return Range(
-        _BEFORE_ALL if lower is None else Cut.at(lower, is_after=not includes_lower),
-        _AFTER_ALL if upper is None else Cut.at(upper, is_after=includes_upper),
+        _BEFORE_ALL if lower is None else RangeCut.at(lower, is_after=not includes_lower),
+        _AFTER_ALL if upper is None else RangeCut.at(upper, is_after=includes_upper),
     )
 
 
@@ -94,7 +94,7 @@ def value(text: str) -> Value:
     return Decimal(text) if _NUMBER.fullmatch(text) else text
 
 
-def _written(cut: Cut) -> str:
+def _written(cut: RangeCut) -> str:
     """The value, in quotes if it has a blank."""
     match cut.value:
         case None:
@@ -107,7 +107,7 @@ def _written(cut: Cut) -> str:
 
 def _of_value(text: str) -> Range:
     at = value(text)
-    return Range(Cut.at(at, is_after=False), Cut.at(at, is_after=True))
+    return Range(RangeCut.at(at, is_after=False), RangeCut.at(at, is_after=True))
 
 
 # --- order ---
@@ -120,7 +120,7 @@ def order_key(text: str) -> str:
     return "" if of.is_empty else _cut_key(of.lower) + _cut_key(of.upper)
 
 
-def _cut_key(cut: Cut) -> str:
+def _cut_key(cut: RangeCut) -> str:
     if cut.side:
         return str(cut.side + 1)
     key = _number_key(cut.value) if isinstance(cut.value, Decimal) else f"{cut.value} "
@@ -244,5 +244,5 @@ def upper_value(text: str) -> str | None:
     return _value_text(parse(text).upper)
 
 
-def _value_text(cut: Cut) -> str | None:
+def _value_text(cut: RangeCut) -> str | None:
     return None if cut.value is None else str(cut.value)
