@@ -277,6 +277,40 @@ def test_types_name_their_input_and_output_functions_as_postgresql_does(
     assert [row for row in found if row not in expected] == []
 
 
+def test_asyncpg_sends_and_reads_ranges(sql_server: SqlServer) -> None:
+    day, moment = date(2024, 2, 29), datetime(2024, 2, 29, 12, 30, tzinfo=UTC)
+
+    async def use() -> list[object]:
+        connection = await asyncpg.connect(
+            host="127.0.0.1", port=sql_server.port, user="reclock", database="reclock"
+        )
+        try:
+            return [
+                await connection.fetchval("SELECT $1::int4range", asyncpg.Range(1, 5)),
+                await connection.fetchval("SELECT $1::numrange", asyncpg.Range(Decimal("1.5"))),
+                await connection.fetchval("SELECT $1::daterange", asyncpg.Range(day, None)),
+                await connection.fetchval("SELECT $1::tstzrange", asyncpg.Range(None, moment)),
+                await connection.fetchval("SELECT '[1,5)'::int8range * '[5,9)'::int8range"),
+                await connection.fetchval("SELECT $1::int4range[]", [asyncpg.Range(1, 3), None]),
+                await connection.fetch(
+                    "SELECT n::int FROM numbers WHERE $1::int8range @> n ORDER BY n",
+                    asyncpg.Range(3, 5, upper_inc=True),
+                ),
+            ]
+        finally:
+            await connection.close()
+
+    assert asyncio.run(use()) == [
+        asyncpg.Range(1, 5),
+        asyncpg.Range(Decimal("1.5")),
+        asyncpg.Range(day, None),
+        asyncpg.Range(None, moment),
+        asyncpg.Range(empty=True),
+        [asyncpg.Range(1, 3), None],
+        [(3,), (4,), (5,)],
+    ]
+
+
 @pytest.mark.parametrize("is_binary", [False, True])
 def test_psycopg_sends_and_reads_ranges(sql_server: SqlServer, is_binary: bool) -> None:
     at = datetime(2024, 2, 29, 12, 30, tzinfo=UTC)

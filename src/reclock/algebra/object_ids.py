@@ -135,17 +135,20 @@ def type_modifier(type: ScalarType) -> int:
 
 
 def column_type_oid(column: Column) -> int:
-    """That of the type, or of ``varchar``, ``char`` or ``name`` where the column has a length."""
+    """That of the type, or of ``varchar``, ``char``, ``name`` or ``"char"`` where the column has a
+    length."""
     if column.limit is None or isinstance(column.limit, MomentLimit):
         return type_oid(column.type)
     if column.limit.is_name:
         return TEXTS["name"][0]
+    if column.limit.is_letter:
+        return TEXTS["char"][0]
     return TEXTS["bpchar" if column.limit.ignores_blanks else "varchar"][0]
 
 
 def column_type_modifier(column: Column) -> int:
     """As ``type_modifier``; of a column with a length, that and four."""
-    if column.limit is None or column.limit.is_name:
+    if column.limit is None or column.limit.is_name or column.limit.is_letter:
         return type_modifier(column.type)
     if isinstance(column.limit, MomentLimit):
         return column.limit.digits

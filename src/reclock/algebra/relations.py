@@ -212,8 +212,12 @@ class TextLimit:
     ignores_blanks: bool = False
     is_name: bool = False
     """Longer texts are cut to the characters that fit into so many bytes."""
+    is_letter: bool = False
+    """``"char"``, PostgreSQL's type of a letter in its catalog."""
 
     def __str__(self) -> str:
+        if self.is_letter:
+            return '"char"'
         if self.is_name:
             return "name"
         return f"character{'' if self.ignores_blanks else ' varying'}({self.characters})"
@@ -228,6 +232,7 @@ class MomentLimit:
     type: ScalarType
     ignores_blanks: ClassVar[bool] = False
     is_name: ClassVar[bool] = False
+    is_letter: ClassVar[bool] = False
 
     @property
     def characters(self) -> int:
@@ -241,6 +246,7 @@ class MomentLimit:
 
 NAME = TextLimit(63, is_name=True)
 """PostgreSQL's type of identifiers."""
+LETTER = TextLimit(1, is_letter=True)
 
 
 def cut_name(text: str) -> str:

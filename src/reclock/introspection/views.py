@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from importlib.resources import files
 
 from reclock.algebra.object_ids import type_rows
-from reclock.algebra.relations import Column, RelationDesc
+from reclock.algebra.relations import LETTER, TEXT, Column, RelationDesc
 from reclock.introspection.relation import Builtin
 
-TYPES = {str(row.type): row.type for row in type_rows()}
+TYPES = {str(row.type): row.type for row in type_rows()} | {str(LETTER): TEXT}
 """Every type by its name in SQL."""
 
 _COMMENT = re.compile(r"[ \t]*-- (.*)$", re.MULTILINE)
@@ -32,7 +32,8 @@ def parse_columns(declarations: Iterable[str]) -> RelationDesc:
     columns, key = [], []
     for declaration in declarations:
         name, type = declaration.split(maxsplit=1)
-        columns.append(Column(name.rstrip("!"), TYPES[type]))
+        limit = LETTER if type == str(LETTER) else None
+        columns.append(Column(name.rstrip("!"), TYPES[type], limit=limit))
         if name.endswith("!"):
             key.append(columns[-1].name)
     return RelationDesc(tuple(columns), tuple(key) or None)

@@ -128,10 +128,14 @@ def plan_recursive(
         raise UnsupportedSql(f'recursive query "{name}" without columns is not supported')
     names = [*column_names(cte, base.desc.names[:width]), *base.desc.names[width:]]
     id = unused_id(context)
+    limits = [column.limit for column in base.desc.columns]
     while True:
         types = base.desc.types
         desc = RelationDesc(
-            tuple(Column(column, type) for column, type in zip(names, types, strict=True))
+            tuple(
+                Column(column, type, limit=limit)
+                for column, type, limit in zip(names, types, limits, strict=True)
+            )
         )
         inner = context.with_cte(name, WorkTable(id, name, desc), outer_width)
         step = context.queries.plan(node.expression, inner, types[:width]).embedded
@@ -139,8 +143,13 @@ def plan_recursive(
             raise SqlSyntaxError("each UNION query must have the same number of columns")
         pairs = list(zip(types, step.desc.types, strict=True))
         wider = [_with_digits_of(*pair) for pair in pairs]
-        if tuple(wider) == types:
+        both_limits = [
+            limit if limit == column.limit else None
+            for limit, column in zip(limits, step.desc.columns, strict=True)
+        ]
+        if (tuple(wider), both_limits) == (types, limits):
             break
+        limits = both_limits
         base = compute(
             base, [coerce(ColumnRef(i, types[i]), type) for i, type in enumerate(wider)], names
         )
