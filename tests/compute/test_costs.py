@@ -69,6 +69,15 @@ def test_the_way_follows_the_size_of_the_change() -> None:
     ]
 
 
+def test_trials_become_rare_as_they_confirm_what_is_known() -> None:
+    """And a way that has become cheaper is found all the same."""
+    costs = RefreshCosts(0)
+    seconds = {CHANGES: 0.1, RECOMPUTED: 0.2}
+    assert 2 < run(costs, WORK, seconds, 1000).count(RECOMPUTED) < 20
+    later = run(costs, WORK, {CHANGES: 0.1, RECOMPUTED: 0.02}, 1000)
+    assert later[-500:].count(RECOMPUTED) > 450
+
+
 def test_one_disturbed_measurement_changes_nothing() -> None:
     costs, seconds = RefreshCosts(0), {CHANGES: 0.2, RECOMPUTED: 0.6}
     run(costs, WORK, seconds, 100)

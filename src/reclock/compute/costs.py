@@ -33,6 +33,10 @@ _SAMPLES = 3
 _SHARE_OF_TRIALS = 0.1
 """The share of the time spent on an index's refreshes that trials of the dearer way may waste."""
 
+_MOST_DOUBLINGS = 4
+"""Each trial that confirms the estimates halves the share of the next ones, at most this often: a
+refresh from changes after it has state to build again."""
+
 _WARM_UPS = 3
 """How many refreshes in a row may build state, and so tell nothing about the next ones. If there
 are more, the state does not last."""
@@ -75,6 +79,12 @@ class _IndexCosts:
         default_factory=lambda: dict.fromkeys(MaintenanceMode, 0.0)
     )
     """The time spent on refreshes since the way was last chosen."""
+    confirmed: dict[MaintenanceMode, int] = field(
+        default_factory=lambda: dict.fromkeys(MaintenanceMode, 0)
+    )
+    """How many trials of the way in a row took longer than the other way was estimated to."""
+    limit: float | None = None
+    """In a trial, the seconds that the other way was estimated to take."""
     warm_ups: int = 0
     """How many refreshes from changes in a row built state."""
     warm_up_seconds: float = 0.0
@@ -127,7 +137,8 @@ class RefreshCosts:
 
         A trial takes place as soon as its estimated loss is a small share of the time spent on
         refreshes since the other way was last chosen. So wrong estimates do not last. The loss
-        includes that state for refreshes from changes is built anew.
+        includes that state for refreshes from changes is built anew. The share is the smaller the
+        more trials in a row were a loss.
         """
         estimates = self.estimate(index, work)
         is_quick = estimates[MaintenanceMode.FROM_CHANGES] < _SHORT_SECONDS
@@ -140,8 +151,10 @@ class RefreshCosts:
         with self._guard:
             costs = self._indexes[index]
             lost = estimates[dearer] - estimates[cheaper] + costs.warm_up_seconds
-            is_due = lost <= _SHARE_OF_TRIALS * costs.seconds_since[dearer]
-        return RefreshChoice(dearer if is_due and not is_too_dear else cheaper, estimates)
+            share = _SHARE_OF_TRIALS / 2 ** min(costs.confirmed[dearer], _MOST_DOUBLINGS)
+            is_trial = lost <= share * costs.seconds_since[dearer] and not is_too_dear
+            costs.limit = estimates[cheaper] if is_trial else None
+        return RefreshChoice(dearer if is_trial else cheaper, estimates)
 
     def measured(self, index: GlobalId) -> dict[MaintenanceMode, float]:
         """The seconds that the newest measured refresh of each way took."""
@@ -168,6 +181,9 @@ class RefreshCosts:
                 costs.warm_up_seconds = costs.warm_up_seconds if is_warm else seconds
             if mode is MaintenanceMode.RECOMPUTED or is_warm:
                 costs.samples[mode].append((work.bytes_for(mode), seconds))
+            is_confirmed = costs.limit is not None and seconds > costs.limit
+            costs.confirmed[mode] = costs.confirmed[mode] + 1 if is_confirmed else 0
+            costs.limit = None
             for other in MaintenanceMode:
                 costs.seconds_since[other] = (
                     0.0 if other is mode else costs.seconds_since[other] + seconds
