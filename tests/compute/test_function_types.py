@@ -188,7 +188,6 @@ def test_casts_that_do_not_exist_are_type_mismatches() -> None:
         (BOOLEAN, BIGINT),
         (DATE, INTEGER),
         (INTERVAL, BIGINT),
-        (TEXT, INTERVAL),
         (DOUBLE, TIMESTAMP),
     ):
         with pytest.raises(TypeMismatch, match="cannot cast type"):
