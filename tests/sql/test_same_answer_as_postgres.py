@@ -178,7 +178,10 @@ ANSWERS = (
 """Files of queries that are compared."""
 ON_SPARK = ("intervals", "bits", "regexps", "frames", "bytes", "read_numbers", "json_paths")
 """Those that both engines compute."""
-NOT_ON_SPARK = ("generate_series", "EXCLUDE", "nth_value(g, 1)", "RANGE BETWEEN '")
+NOT_ON_SPARK = (
+    *("generate_series", "EXCLUDE", "nth_value(g, 1)", "RANGE BETWEEN '"),
+    *("t::text", "greatest(ROW"),
+)
 
 
 def queries(name: str) -> list[str]:
@@ -295,7 +298,16 @@ def printed_by_postgresql(cursor: psycopg.Cursor) -> list[tuple[str | None, ...]
     return [tuple(None if raw is None else raw.decode() for raw in row) for row in rows]
 
 
-PRINTED_BY_BOTH = ("uuids", "numerics", "times", "held", "ranges_on_both")
+@cache
+def row_types(server: psycopg.Connection) -> dict[int, str]:
+    """PostgreSQL's types of the rows of each table: records here."""
+    rows = server.execute(
+        "SELECT oid, typarray FROM pg_type WHERE typtype = 'c' AND typnamespace = 'answers'::regnamespace"
+    ).fetchall()
+    return {oid: name for row in rows for oid, name in zip(row, ("record", "_record"), strict=True)}
+
+
+PRINTED_BY_BOTH = ("uuids", "numerics", "times", "held", "ranges_on_both", "records")
 """Files of queries whose printed values are compared, which both engines compute."""
 PRINTED = (*PRINTED_BY_BOTH, "ranges")
 
@@ -311,6 +323,7 @@ def test_values_are_printed_as_postgresql_prints_them(
     if "ORDER BY" in sql.rsplit(")", 1)[-1]:
         assert ours == theirs
     names = {each.oid: each.name for each in type_rows()} | {1042: "text", 1043: "text"}
+    names |= row_types(server)
     types = [names.get(column.type_code) for column in cursor.description or ()]
     assert [names[type_oid(column.type)] for column in select.desc.columns] == types
 
@@ -348,9 +361,13 @@ def test_types_are_the_same_on_both_engines(
 ) -> None:
     for sql in (sql for name in PRINTED_BY_BOTH for sql in queries(name) if " FROM " in sql):
         select = world.select(sql)
-        assert Counter(printed_answer(world, spark_engine, select)) == Counter(
-            printed_answer(world, engine, select)
-        ), sql
+        theirs = Counter(printed_answer(world, engine, select))
+        try:
+            ours = Counter(printed_answer(world, spark_engine, select))
+        except UnsupportedSql:  # such a plan runs on DuckDB
+            assert any(part in sql for part in NOT_ON_SPARK)
+            continue
+        assert ours == theirs, sql
 
 
 @pytest.mark.spark

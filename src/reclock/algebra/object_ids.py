@@ -79,6 +79,7 @@ _TYPES = (
     TypeId(1186, 1187, "interval", 16, "T", INTERVAL),
     TypeId(1700, 1231, "numeric", -1, "N", numeric()),
     TypeId(2205, 2210, "regclass", 4, "N", REGCLASS),
+    TypeId(2249, 2287, "record", -1, "P", ScalarType(TypeName.RECORD)),
     TypeId(2206, 2211, "regtype", 4, "N", REGTYPE),
     TypeId(4089, 4090, "regnamespace", 4, "N", REGNAMESPACE),
     TypeId(4096, 4097, "regrole", 4, "N", REGROLE),
@@ -105,7 +106,6 @@ TEXTS = {
 SQL, bytes, category."""
 
 PSEUDO_TYPES = {
-    "record": 2249,
     "cstring": 2275,
     "void": 2278,
     "trigger": 2279,
@@ -163,7 +163,7 @@ def type_rows() -> Iterator[TypeId]:
             0,
             f"_{each.name}",
             -1,
-            "A",
+            "P" if each.category == "P" else "A",
             ScalarType(TypeName.ARRAY, element=each.type),
         )
         for each in _TYPES

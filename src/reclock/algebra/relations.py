@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar
@@ -45,6 +46,7 @@ class TypeName(StrEnum):
     REGTYPE = "regtype"
     ARRAY = "array"
     VECTOR = "vector"
+    RECORD = "record"
 
 
 _OBJECT_IDS = frozenset(
@@ -79,6 +81,8 @@ class ScalarType:
     ``element`` belongs to ``ARRAY`` and ``VECTOR``: arrays have one dimension, and their elements
     are no arrays; vectors are the arrays of PostgreSQL's own catalog, counted from 0 and printed
     otherwise.
+
+    ``fields`` belong to ``RECORD``.
     """
 
     name: TypeName
@@ -92,6 +96,7 @@ class ScalarType:
     is_quotient: bool = False
     """Whether values are printed as PostgreSQL prints quotients: with 16 significant digits or
     more. It has ``least_digits``."""
+    fields: tuple[RecordField, ...] = ()
 
     def __str__(self) -> str:
         if self.name is TypeName.VECTOR:
@@ -140,15 +145,34 @@ class ScalarType:
         """Whether its values are no parts of others, and have none, so that sources and sinks can
         have them."""
         return (
-            self.element is None
+            not self.is_nested
             and self.name is not TypeName.INTERVAL
             and (not self.is_object_id or self.name is TypeName.OID)
+        )
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether its values are arrays or records."""
+        return self.element is not None or self.name is TypeName.RECORD
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether its values are intervals, or records with some: equal ones can differ in their
+        parts."""
+        return self.name is TypeName.INTERVAL or any(
+            field.type.has_intervals for field in self.fields
         )
 
     @property
     def is_object_id(self) -> bool:
         """Whether its values are numbers of catalog objects, as PostgreSQL's clients know these."""
         return self.name in _OBJECT_IDS
+
+
+@dataclass(frozen=True, slots=True)
+class RecordField:
+    name: str
+    type: ScalarType
 
 
 BOOLEAN = ScalarType(TypeName.BOOLEAN)
@@ -197,6 +221,11 @@ def numeric(precision: int | None = None, scale: int = 9) -> ScalarType:
 def array(element: ScalarType) -> ScalarType:
     """Arrays of ``element``, counted from 1."""
     return ScalarType(TypeName.ARRAY, element=element)
+
+
+def record(fields: Iterable[RecordField]) -> ScalarType:
+    """Records of these fields. Two records are compared by place, whatever the names."""
+    return ScalarType(TypeName.RECORD, fields=tuple(fields))
 
 
 INT2VECTOR = ScalarType(TypeName.VECTOR, element=SMALLINT)

@@ -25,14 +25,17 @@ _NEVER_STORED: Any = {
             "columns": {
                 "__all__": {
                     "limit": True,
-                    "type": {"element", "is_unconstrained", "least_digits", "is_quotient"},
+                    "type": {
+                        *("element", "fields"),
+                        *("is_unconstrained", "least_digits", "is_quotient"),
+                    },
                 }
             }
         }
     }
 }
-"""Attributes that no column of a progress relation has: a text's length, elements, a numeric
-without a precision."""
+"""Attributes that no column of a progress relation has: a text's length, elements, fields, a
+numeric without a precision."""
 
 _ENCODER = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False

@@ -240,6 +240,16 @@ class WrongObjectType(ReclockError):
         self.name, self.wanted, self.found = name, wanted, found
 
 
+class NotComposite(ReclockError):
+    """A field is taken of a value that is no record."""
+
+    sqlstate = "42809"
+
+    def __init__(self, type: str) -> None:
+        super().__init__(f"type {type} is not composite", hint="only records have fields")
+        self.type = type
+
+
 class AggregateNotAllowed(ReclockError):
     """An aggregate function stands where rows are not grouped yet, or inside another aggregate."""
 

@@ -51,6 +51,7 @@ _FUNCTIONS: Mapping[str, tuple[str, TypeFunctions]] = {
     "timestamptz": ("timestamptz_", TypeFunctions(1150, 1151, 2476, 2477)),
     "interval": ("interval_", TypeFunctions(1160, 1161, 2478, 2479)),
     "numeric": ("numeric_", TypeFunctions(1701, 1702, 2460, 2461)),
+    "record": ("record_", TypeFunctions(2290, 2291, 2402, 2403)),
     "regclass": ("regclass", TypeFunctions(2218, 2219, 2452, 2453)),
     "regtype": ("regtype", TypeFunctions(2220, 2221, 2454, 2455)),
     "regrole": ("regrole", TypeFunctions(4098, 4092, 4094, 4095)),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from reclock.algebra.relations import Column, RelationDesc, TypeName
+from reclock.algebra.relations import Column, RelationDesc
 from reclock.plan.functions.aggregates import COUNTS
-from reclock.plan.functions.intervals import SPAN, SPAN_TYPE
+from reclock.plan.functions.intervals import SPAN, compared_type
 from reclock.plan.properties import unique_key
 from reclock.plan.relational import (
     Constant,
@@ -133,13 +133,10 @@ def reduce(
 def with_spans(plan: Plan, indexes: Sequence[int]) -> tuple[Plan, list[int]]:
     """``plan`` with columns that engines can group by, and the places of these columns: of an
     interval its span."""
-    intervals = [
-        index
-        for index in dict.fromkeys(indexes)
-        if plan.desc.types[index].name is TypeName.INTERVAL
-    ]
+    intervals = [index for index in dict.fromkeys(indexes) if plan.desc.types[index].has_intervals]
     scalars = [
-        Call(SPAN, (ColumnRef(index, plan.desc.types[index]),), SPAN_TYPE) for index in intervals
+        Call(SPAN, (ColumnRef(index, type),), compared_type(type))
+        for index, type in ((index, plan.desc.types[index]) for index in intervals)
     ]
     width = len(plan.desc)
     return map_columns(plan, scalars), [
@@ -190,7 +187,7 @@ def union(plans: Sequence[Plan]) -> Plan:
 
 
 def distinct(plan: Plan) -> Plan:
-    if any(type.name is TypeName.INTERVAL for type in plan.desc.types):
+    if any(type.has_intervals for type in plan.desc.types):
         return reduce(plan, range(len(plan.desc)), [])
     return plan if isinstance(plan, Distinct) else Distinct(plan)
 

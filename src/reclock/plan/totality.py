@@ -6,6 +6,7 @@ from __future__ import annotations
 from reclock.algebra.relations import ScalarType
 from reclock.plan.functions import ranges
 from reclock.plan.functions.intervals import SPAN
+from reclock.plan.functions.records import FIELD_OF, RECORD_OF
 from reclock.plan.scalars import Call, Case, Cast
 
 _TOTAL = frozenset(
@@ -30,6 +31,8 @@ _TOTAL = frozenset(
         "mz_now",
         "mz_timestamp",
         SPAN,
+        RECORD_OF,
+        FIELD_OF,
         "->",
         "->>",
         "#>",

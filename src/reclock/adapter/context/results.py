@@ -79,6 +79,10 @@ def check_years(column: pa.Array | pa.ChunkedArray) -> None:
     """Raises ``EvaluationError`` if a date or timestamp is not in the years from 1 to 9999."""
     if pa.types.is_list(column.type):
         column = pc.list_flatten(column)
+    if pa.types.is_struct(column.type):
+        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        for field in (field for chunk in chunks for field in chunk.flatten()):
+            check_years(field)
     if pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
         bounds = pc.min_max(column)
         python_values(pa.array([bounds["min"], bounds["max"]], column.type))

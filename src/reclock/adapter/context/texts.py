@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -77,6 +77,9 @@ def writer(type: ScalarType) -> Callable[[Any], str]:
             + ",".join("NULL" if item is None else _element(write(item)) for item in value)
             + "}"
         )
+    if type.name is TypeName.RECORD:
+        writers = [writer(field.type) for field in type.fields]
+        return lambda value: _record_text(value, writers)
     if type.name is TypeName.NUMERIC:
         return lambda value: format(printed(value, type), "f")
     return real_text if type.name is TypeName.REAL else text_of
@@ -188,6 +191,19 @@ def _element(text: str) -> str:
     ):
         return text
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _record_text(record: Mapping[str, Any], writers: Sequence[Callable[[Any], str]]) -> str:
+    fields = zip(record.values(), writers, strict=True)
+    texts = ["" if value is None else _field(write(value)) for value, write in fields]
+    return f"({','.join(texts)})"
+
+
+def _field(text: str) -> str:
+    """A field of a record, quoted where it would be read differently otherwise."""
+    if text and not any(character in '()",\\' or character.isspace() for character in text):
+        return text
+    return '"' + text.replace("\\", "\\\\").replace('"', '""') + '"'
 
 
 def _float_text(value: float, power: float = _DOUBLE_POWER) -> str:

@@ -7,7 +7,7 @@ Source of the formats: the ``…send`` and ``…recv`` functions of PostgreSQL's
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from functools import partial
@@ -45,10 +45,9 @@ NULL = b"\xff\xff\xff\xff"
 
 def encode_column(values: pa.Array, type: ScalarType) -> pa.Array:
     """Each value in binary, and NULL for NULL."""
-    is_array = type.element is not None
-    form = ">u4" if type.is_object_id else None if is_array else _FORMS.get(type.name)
+    form = ">u4" if type.is_object_id else _FORMS.get(type.name)
     if form is None:
-        if not is_array and type.name in (TypeName.TEXT, TypeName.BYTEA):
+        if type.name in (TypeName.TEXT, TypeName.BYTEA):
             return values
         write = value_encoder(type)
         return pa.array(
@@ -71,6 +70,9 @@ def value_encoder(type: ScalarType) -> Callable[[Any], bytes]:
     """Writes one value other than NULL."""
     if type.element is not None:
         return partial(_array_binary, type.element)
+    if type.name is TypeName.RECORD:
+        encoders = [(type_oid(field.type), value_encoder(field.type)) for field in type.fields]
+        return partial(_record_binary, encoders)
     if type.name is TypeName.NUMERIC:
         return lambda value: numeric_binary(printed(value, type))
     return _object_id_binary if type.is_object_id else _BINARY[type.name]
@@ -84,9 +86,24 @@ def _array_binary(element: ScalarType, value: Sequence[Any]) -> bytes:
     head = struct.pack("!iiI", 1 if items else 0, None in items, type_oid(element))
     if items:
         head += struct.pack("!ii", len(items), 1)
-    return head + b"".join(
-        NULL if item is None else len(item).to_bytes(4, "big") + item for item in items
-    )
+    return head + b"".join(map(_with_length, items))
+
+
+def _record_binary(
+    encoders: Sequence[tuple[int, Callable[[Any], bytes]]], value: Mapping[str, Any]
+) -> bytes:
+    """The number of fields; of each its type and its value."""
+    parts = [struct.pack("!i", len(encoders))]
+    for item, (oid, encode) in zip(value.values(), encoders, strict=True):
+        parts += [
+            struct.pack("!I", oid),
+            _with_length(None if item is None else encode(item)),
+        ]
+    return b"".join(parts)
+
+
+def _with_length(item: bytes | None) -> bytes:
+    return NULL if item is None else len(item).to_bytes(4, "big") + item
 
 
 def _interval_binary(value: Any) -> bytes:

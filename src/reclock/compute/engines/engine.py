@@ -16,6 +16,7 @@ from reclock.algebra.relations import (
     Column,
     RelationDesc,
     ScalarType,
+    TypeName,
 )
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.files import DataFile
@@ -23,6 +24,7 @@ from reclock.collections.schema import arrow_type
 from reclock.collections.version import Version
 from reclock.compute.operators.rules import EngineRelation
 from reclock.compute.steps.delta import has_delta_rules
+from reclock.plan.functions.sql_names import field_names
 from reclock.plan.relational import Finishing, Plan
 
 _FEW = 0.25
@@ -235,6 +237,9 @@ def result_type(type: ScalarType) -> pa.DataType:
     """The Arrow type of a column of an answer, the same as in a collection."""
     if type.element is not None:
         return pa.list_(result_type(type.element))
+    if type.name is TypeName.RECORD:
+        types = [result_type(field.type) for field in type.fields]
+        return pa.struct(zip(field_names(type), types, strict=True))
     return pa.int64() if type.is_object_id else arrow_type(type)
 
 

@@ -161,7 +161,7 @@ class KeyLookups:
 def can_arrange(types: Sequence[ScalarType]) -> bool:
     """Whether files can be arranged by columns of these types: equal values must have equal
     hashes."""
-    return bool(types) and not any(type.is_float or type.element is not None for type in types)
+    return bool(types) and not any(type.is_float or type.is_nested for type in types)
 
 
 def _rows_to_arrange(

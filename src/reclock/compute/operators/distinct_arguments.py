@@ -112,4 +112,4 @@ def _is_movable(aggregate: Aggregate) -> bool:
 
 def _is_plain(type: ScalarType) -> bool:
     """Whether equal values cannot be told apart. Equal intervals can: 24 hours are one day."""
-    return type.element is None and type.name not in (TypeName.INTERVAL, TypeName.JSONB)
+    return not type.is_nested and type.name not in (TypeName.INTERVAL, TypeName.JSONB)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reclock.algebra.relations import ScalarType, TypeName
+from reclock.algebra.relations import ScalarType
 from reclock.compute.operators.groups import regrouped
 from reclock.compute.operators.rules import (
     DeltaStep,
@@ -18,7 +18,7 @@ from reclock.compute.operators.rules import (
     origin,
     snapshot,
 )
-from reclock.plan.functions.intervals import span
+from reclock.plan.functions.intervals import compared, compared_type
 from reclock.plan.functions.orders import in_order
 from reclock.plan.relational import Ordering, TopK
 
@@ -36,20 +36,18 @@ def order_by(
     for ordering in order:
         column = f"c{ordering.index}"
         terms.append(term(_comparable(engine, column, types[ordering.index]), ordering))
-    ordered = {o.index for o in order if types[o.index].name is not TypeName.INTERVAL}
+    sorted_by = {o.index for o in order if not types[o.index].has_intervals}
     if not has_ties:
         terms += [
             term(_in_any_order(engine, f"c{index}", types[index]), Ordering(index))
             for index in range(len(types))
-            if index not in ordered
+            if index not in sorted_by
         ]
     return ", ".join(terms)
 
 
 def _comparable(engine: str, column: str, type: ScalarType) -> str:
-    if type.name is TypeName.INTERVAL:
-        return span(engine, column)
-    return in_order(engine, column, type)
+    return in_order(engine, compared(engine, column, type), compared_type(type))
 
 
 def _in_any_order(engine: str, column: str, type: ScalarType) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from reclock.algebra.ids import StorageCollectionId
-from reclock.algebra.relations import BOOLEAN, TypeName
+from reclock.algebra.relations import BOOLEAN
 from reclock.compute.operators import is_monotone
 from reclock.plan.mutual_recursion import RecursiveBlock, renamed
 from reclock.plan.relational import (
@@ -87,7 +87,7 @@ def growing_bindings(block: RecursiveBlock) -> frozenset[int]:
 def _is_set(plan: Plan) -> bool:
     """Whether the plan is known to have each row once, and rows are equal where ``IS NOT DISTINCT
     FROM`` says so."""
-    if any((type.element or type).name is TypeName.INTERVAL for type in plan.desc.types):
+    if any((type.element or type).has_intervals for type in plan.desc.types):
         return False
     while isinstance(plan, Project) and _has_all_columns(plan):
         plan = plan.input

@@ -17,6 +17,7 @@ from reclock.plan.functions import (  # noqa: F401  (each registers its function
     moments,
     patterns,
     ranges,
+    records,
     regexp_functions,
     regressions,
     text,

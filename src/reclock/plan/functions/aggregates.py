@@ -86,7 +86,7 @@ def _count(types: Types, constants: Mapping[int, object]) -> Signature | None:
 
 def _extreme(types: Types, constants: Mapping[int, object]) -> Signature | None:
     type = (types[0] or TEXT) if len(types) == 1 else None
-    if type is None or type.name in (TypeName.BOOLEAN, TypeName.BYTEA):
+    if type is None or type.name in (TypeName.BOOLEAN, TypeName.BYTEA, TypeName.RECORD):
         return None
     description = textual(type)
     return ((type,), type) if description is None or description.has_extremes else None
@@ -261,7 +261,7 @@ def _discrete(types: Types, constants: Mapping[int, object]) -> Signature | None
 
 
 def _is_sorted_by_engines(type: ScalarType) -> bool:
-    return type.element is None and type.name is not TypeName.INTERVAL
+    return not type.is_nested and type.name is not TypeName.INTERVAL
 
 
 for _name, _resolve, _is_continuous, _description in (
@@ -289,8 +289,9 @@ for _name, _resolve, _is_continuous, _description in (
 
 def _write_count(engine: str) -> Writer:
     def write(site: Site) -> str:
-        if site.is_distinct and site.types and site.types[0].name is TypeName.INTERVAL:
-            return call("count", site, intervals.span(engine, site.arguments[0]))
+        if site.is_distinct and site.types:
+            [type] = site.types
+            return call("count", site, intervals.compared(engine, site.arguments[0], type))
         return call("count", site)
 
     return write

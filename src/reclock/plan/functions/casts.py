@@ -31,7 +31,15 @@ from reclock.plan.functions.floats import with_value, within_range
 from reclock.plan.functions.interval_functions import interval_to_text
 from reclock.plan.functions.intervals import computed
 from reclock.plan.functions.json_calls import checked, from_text, json_call, scalar_text
-from reclock.plan.functions.sql_names import each_element, interval_struct, raised, string, type_sql
+from reclock.plan.functions.sql_names import (
+    each_element,
+    field_names,
+    interval_struct,
+    raised,
+    string,
+    struct,
+    type_sql,
+)
 from reclock.plan.functions.typing import parameters
 
 _T = TypeName
@@ -40,6 +48,7 @@ _NUMBERS = (*_INTEGERS, _T.NUMERIC, _T.REAL, _T.DOUBLE)
 _MOMENTS = (_T.DATE, _T.TIMESTAMP, _T.TIMESTAMPTZ)
 _TIME = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"
 _DAY = r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
+_NESTED = (_T.ARRAY, _T.RECORD)
 _OBJECT_IDS = (_T.OID, _T.REGCLASS, _T.REGNAMESPACE, _T.REGPROC, _T.REGROLE, _T.REGTYPE)
 _DECIMAL = r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,4})?"
 
@@ -65,6 +74,11 @@ def resolve_cast(source: ScalarType | None, target: ScalarType) -> ScalarType:
     """``target``, if a value of ``source`` can be cast to it explicitly. Raises ``CannotCast``."""
     if source is not None and source.element is not None and target.element is not None:
         resolve_cast(source.element, target.element)
+    elif source is not None and source.name is target.name is TypeName.RECORD:
+        if len(source.fields) != len(target.fields):
+            raise CannotCast(source.name, target.name)
+        for field, beside in zip(source.fields, target.fields, strict=True):
+            resolve_cast(field.type, beside.type)
     elif source is not None and not _is_possible(source.name, target.name):
         raise CannotCast(source.name, target.name)
     return target
@@ -88,7 +102,7 @@ def _is_possible(source: TypeName, target: TypeName) -> bool:
         ) == (_T.OID, _T.TEXT)
     if target is _T.TEXT:
         return True
-    if _T.ARRAY in (source, target):
+    if source in _NESTED or target in _NESTED:
         return False
     if source is _T.JSONB:
         return target is _T.BOOLEAN or target in _NUMBERS
@@ -113,6 +127,8 @@ def _writer(source: TypeName, target: TypeName) -> CastWriter:
         return _from_document
     if source is _T.ARRAY:
         return _array_to_text if target is _T.TEXT else _array_to_array
+    if source is _T.RECORD:
+        return _record_to_text if target is _T.TEXT else _record_to_record
     if source is not _T.TEXT and target is _T.TIME:
         return _to_time
     if (source, target) == (_T.TIME, _T.INTERVAL):
@@ -263,9 +279,7 @@ def _array_to_array(engine: str, sql: str, source: ScalarType, target: ScalarTyp
 def _array_to_text(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
     """``{a,"b c",NULL}``."""
     assert source.element is not None
-    text = "CASE WHEN e THEN 't' WHEN NOT e THEN 'f' END"
-    if source.element.name is not _T.BOOLEAN:
-        text = write_cast(engine, "e", source.element, TEXT)
+    text = _printed(engine, "e", source.element)
     elements = each_element(engine, sql, with_value(engine, text, _element_text(engine)))
     joined = "array_to_string" if engine == "duckdb" else "array_join"
     return with_value(
@@ -273,18 +287,54 @@ def _array_to_text(engine: str, sql: str, source: ScalarType, target: ScalarType
     )
 
 
+def _printed(engine: str, sql: str, type: ScalarType) -> str:
+    """``sql`` as text within the text of an array or a record."""
+    if type.name is _T.BOOLEAN:
+        return f"CASE WHEN {sql} THEN 't' WHEN NOT {sql} THEN 'f' END"
+    return write_cast(engine, sql, type, TEXT)
+
+
 def _element_text(engine: str) -> str:
     """The element ``v`` of an array's text, in quotes where it would be read differently."""
-    backslash, quote = string(engine, "\\"), string(engine, '"')
-    two, escaped = string(engine, "\\\\"), string(engine, '\\"')
-    quoted = (
-        f"concat({quote}, replace(replace(v, {backslash}, {two}), {quote}, {escaped}), {quote})"
-    )
     is_special = _matches(engine, "v", r'[\s\S]*[{}",\\\s][\s\S]*')
     return (
         f"CASE WHEN v IS NULL THEN 'NULL' WHEN v = '' OR upper(v) = 'NULL' OR {is_special} THEN "
-        f"{quoted} ELSE v END"
+        f"{_quoted(engine, chr(92) + chr(34))} ELSE v END"
     )
+
+
+def _quoted(engine: str, escaped_quote: str) -> str:
+    """The text ``v`` in quotes, with backslashes doubled."""
+    backslash, quote = string(engine, "\\"), string(engine, '"')
+    two, escaped = string(engine, "\\\\"), string(engine, escaped_quote)
+    return f"concat({quote}, replace(replace(v, {backslash}, {two}), {quote}, {escaped}), {quote})"
+
+
+def _record_to_record(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    if type_sql(engine, source) == type_sql(engine, target):
+        return sql
+    places = zip(field_names(source), source.fields, target.fields, strict=True)
+    fields = {
+        name: write_cast(engine, f"v.{name}", field.type, beside.type)
+        for name, field, beside in places
+    }
+    made = f"CAST({struct(engine, fields)} AS {type_sql(engine, target)})"
+    return with_value(engine, sql, f"CASE WHEN v IS NOT NULL THEN {made} END")
+
+
+def _record_to_text(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    """``(1,"a b",)``."""
+    is_special = _matches(engine, "v", r'[\s\S]*[()",\\\s][\s\S]*')
+    text = (
+        f"CASE WHEN v IS NULL THEN '' WHEN v = '' OR {is_special} THEN {_quoted(engine, chr(34) * 2)} "
+        "ELSE v END"
+    )
+    texts = [
+        with_value(engine, _printed(engine, f"v.{name}", field.type), text)
+        for name, field in zip(field_names(source), source.fields, strict=True)
+    ]
+    joined = ", ',', ".join(texts)
+    return with_value(engine, sql, f"CASE WHEN v IS NOT NULL THEN concat('(', {joined}, ')') END")
 
 
 def _to_time(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:

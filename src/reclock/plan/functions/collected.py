@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from reclock.algebra.relations import TEXT, ScalarType, array
 from reclock.errors import InternalError, UnsupportedSql
-from reclock.plan.functions.orders import order_of_range
+from reclock.plan.functions.orders import in_order
 from reclock.plan.functions.registry import Site, Types, Writer, aggregate
 from reclock.plan.functions.sql_names import string
 from reclock.plan.functions.typing import is_implicit
@@ -42,35 +42,38 @@ class _Key:
         return self.direction.endswith("FIRST")
 
 
-def _keys(site: Site, first: int) -> list[_Key]:
+def _keys(engine: str, site: Site, first: int) -> list[_Key]:
     """The sort keys of the rows: the arguments from ``first`` on, then those before."""
+
+    def sorted_by(place: int) -> str:
+        return in_order(engine, site.arguments[place], site.types[place])
+
     keys = []
     for i in range(first, len(site.arguments), 2):
         word = site.constants.get(i + 1)
         if word not in DIRECTIONS:
             raise InternalError(f"no direction of an ordered aggregate: {word!r}")
-        keys.append(_Key(_sorted_by(site, i), str(word)))
-    others = [site.arguments[place] for place in range(first) if place not in site.constants]
+        keys.append(_Key(sorted_by(i), str(word)))
+    others = [
+        site.arguments[place] if site.types[place].is_range else sorted_by(place)
+        for place in range(first)
+        if place not in site.constants
+    ]
     keyed = {key.sql for key in keys}
     return [*keys, *(_Key(sql, ASCENDING) for sql in others if sql not in keyed)]
-
-
-def _sorted_by(site: Site, place: int) -> str:
-    sql, type = site.arguments[place], site.types[place]
-    return order_of_range(sql) if type.is_range else sql
 
 
 def _duckdb_order(site: Site, first: int) -> str:
     """ORDER BY of what is no constant, which DuckDB refuses there."""
     constants = {site.arguments[i] for i in site.constants}
-    terms = [f"{key.sql} {key.direction}" for key in _keys(site, first) if key.sql not in constants]
+    terms = [f"{key.sql} {key.direction}" for key in _keys("duckdb", site, first) if key.sql not in constants]
     return f" ORDER BY {', '.join(terms)}" if terms else ""
 
 
 def _rows_by_spark(site: Site, first: int, **fields: str) -> str:
     """The rows in their order, as an array of structs: ``value``, ``fields``, and the keys, which a
     comparison sorts."""
-    keys = _keys(site, first)
+    keys = _keys("spark", site, first)
     named = {"value": site.arguments[0], **fields}
     named |= {f"k{i}": key.sql for i, key in enumerate(keys)}
     struct = ", ".join(f"'{name}', {sql}" for name, sql in named.items())

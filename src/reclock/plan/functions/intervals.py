@@ -7,17 +7,16 @@ of 30 days and days of 24 hours, as PostgreSQL does. An expression is written, a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from reclock.algebra.intervals import DAY_US, DAYS_PER_MONTH, Interval
-from reclock.algebra.relations import INTERVAL, numeric
+from reclock.algebra.relations import ScalarType, TypeName, numeric
 from reclock.errors import UnsupportedSql
 from reclock.plan.functions.floats import with_value
-from reclock.plan.functions.registry import Site, scalar
-from reclock.plan.functions.sql_names import interval_struct, raised, struct
+from reclock.plan.functions.registry import Site, Types, Writer, scalar
+from reclock.plan.functions.sql_names import field_names, interval_struct, raised, struct
 from reclock.plan.functions.sums import call
-from reclock.plan.functions.typing import exact
 
 SPAN = "interval span"
 """The function that comparisons are made of. Its name is none that SQL can call."""
@@ -63,6 +62,37 @@ def computed(engine: str, operands: Sequence[str], body: Callable[..., str]) -> 
 def span(engine: str, sql: str) -> str:
     """The span of an interval, as ``SPAN_TYPE``."""
     return computed(engine, [sql], lambda x: _span_of(engine, parts(x)))
+
+
+def compared(engine: str, sql: str, type: ScalarType) -> str:
+    """What an engine compares for ``sql``, a value of ``type``, as ``compared_type``: an interval by
+    its span, also within a record."""
+    if type.name is TypeName.INTERVAL:
+        return span(engine, sql)
+    if not type.has_intervals:
+        return sql
+
+    def fields(record: str) -> str:
+        names = field_names(type)
+        return struct(
+            engine,
+            {
+                name: compared(engine, f"({record}).{name}", field.type)
+                for name, field in zip(names, type.fields, strict=True)
+            },
+        )
+
+    return computed(engine, [sql], fields)
+
+
+def compared_type(type: ScalarType) -> ScalarType:
+    """``type`` with spans for intervals."""
+    if type.name is TypeName.INTERVAL:
+        return SPAN_TYPE
+    return replace(
+        type,
+        fields=tuple(replace(field, type=compared_type(field.type)) for field in type.fields),
+    )
 
 
 def _span_of(engine: str, interval: Parts) -> str:
@@ -275,10 +305,22 @@ def average(engine: str, site: Site) -> str:
     return multiple(engine, "/", total(engine, site), f"CAST({count} AS DOUBLE)")
 
 
+def _with_intervals(
+    types: Types, constants: Mapping[int, object]
+) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
+    [type] = types
+    return ((type,), compared_type(type)) if type is not None and type.has_intervals else None
+
+
+def _write_compared(engine: str) -> Writer:
+    return lambda site: compared(engine, site.arguments[0], site.types[0])
+
+
 scalar(
     SPAN,
-    "The microseconds that an interval is compared by, with months of 30 days.",
-    exact(((INTERVAL,), SPAN_TYPE)),
-    duckdb=lambda site: span("duckdb", site.arguments[0]),
-    spark=lambda site: span("spark", site.arguments[0]),
+    "The microseconds that an interval, alone or in a record, is compared by, with months of 30 "
+    "days.",
+    _with_intervals,
+    duckdb=_write_compared("duckdb"),
+    spark=_write_compared("spark"),
 )

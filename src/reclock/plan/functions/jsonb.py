@@ -21,9 +21,10 @@ from reclock.algebra.relations import (
 )
 from reclock.errors import EvaluationError
 from reclock.plan.functions.casts import write_cast
+from reclock.plan.functions.floats import with_value
 from reclock.plan.functions.json_calls import checked, json_call, kind_of
 from reclock.plan.functions.registry import Resolver, Site, Types, Writer, scalar
-from reclock.plan.functions.sql_names import string, type_sql
+from reclock.plan.functions.sql_names import each_element, field_names, string, type_sql
 from reclock.plan.functions.typing import exact
 
 Signature = tuple[tuple[ScalarType, ...], ScalarType]
@@ -305,6 +306,11 @@ def document_of(engine: str, sql: str, type: ScalarType) -> str:
     """A value of ``type`` as a document; NULL of NULL."""
     if type == JSONB:
         return sql
+    if type.name is TypeName.RECORD:
+        return _object_of_fields(engine, sql, type)
+    if type.element is not None and type.element.name is TypeName.RECORD:
+        documents = each_element(engine, sql, document_of(engine, "e", type.element))
+        return json_call("build_array", f"CAST({documents} AS {type_sql(engine, _TEXTS)})")
     if type.element is not None:
         is_text = type.element == TEXT or type.element.is_moment
         texts = f"CAST({sql} AS {type_sql(engine, _TEXTS)})"
@@ -322,11 +328,24 @@ def document_of(engine: str, sql: str, type: ScalarType) -> str:
     return json_call("of_string", text)
 
 
+def _object_of_fields(engine: str, sql: str, type: ScalarType) -> str:
+    names, fields = field_names(type), type.fields
+    keys = _list(engine, [string(engine, field.name) for field in fields])
+    values = [f"v.{name}" for name in names]
+    members = _documents(engine, values, [field.type for field in fields])
+    built = checked(engine, json_call("build_object", keys, members))
+    return with_value(engine, sql, f"CASE WHEN v IS NOT NULL THEN {built} END")
+
+
 def _is_document(type: ScalarType) -> bool:
     """Whether values of ``type`` can become documents."""
+    if type.name is TypeName.RECORD:
+        return all(_is_document(field.type) for field in type.fields)
     if type.element is None:
         return True
     element = type.element
+    if element.name is TypeName.RECORD:
+        return _is_document(element)
     is_exact = element.is_integer or element.name in (TypeName.NUMERIC, TypeName.BOOLEAN)
     return is_exact or element in (TEXT, JSONB, DATE)
 
@@ -349,7 +368,7 @@ def _pairs(types: Types, constants: Mapping[int, object]) -> Signature | None:
             "argument list must have even number of elements", sqlstate="22023", hint=hint
         )
     for type in filter(None, types[::2]):
-        if type == JSONB or type.element is not None:
+        if type == JSONB or type.is_nested:
             raise EvaluationError(
                 "key value must be scalar, not array, composite, or json", sqlstate="22023"
             )

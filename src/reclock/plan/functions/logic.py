@@ -8,7 +8,7 @@ from reclock.algebra.relations import BIGINT, BOOLEAN, ScalarType, TypeName
 from reclock.errors import UnsupportedSql
 from reclock.plan.functions import intervals
 from reclock.plan.functions.casts import write_cast
-from reclock.plan.functions.orders import in_order, order_of_range
+from reclock.plan.functions.orders import has_ranges, in_order, order_of_range
 from reclock.plan.functions.registry import Site, Types, Writer, scalar
 from reclock.plan.functions.sql_names import raised, struct
 from reclock.plan.functions.typing import common_type, exact, operand_type, same
@@ -16,11 +16,10 @@ from reclock.plan.functions.typing import common_type, exact, operand_type, same
 
 def _write_comparison(engine: str, operator: str) -> Writer:
     def write(site: Site) -> str:
-        operands = site.arguments
-        if site.types[0].name is TypeName.INTERVAL:
-            operands = tuple(intervals.span(engine, operand) for operand in operands)
+        type = intervals.compared_type(site.types[0])
+        operands = tuple(intervals.compared(engine, sql, site.types[0]) for sql in site.arguments)
         if operator in ("<", "<=", ">", ">="):
-            operands = tuple(in_order(engine, operand, site.types[0]) for operand in operands)
+            operands = tuple(in_order(engine, operand, type) for operand in operands)
         return f"({operands[0]} {operator} {operands[1]})"
 
     return write
@@ -81,11 +80,11 @@ scalar("coalesce", "The first argument that is not NULL.", same(), "coalesce({al
 
 def _write_nullif(engine: str) -> Writer:
     def write(site: Site) -> str:
-        if site.result.name is not TypeName.INTERVAL:
+        if not site.result.has_intervals:
             return write_cast(
                 engine, f"nullif({', '.join(site.arguments)})", site.types[0], site.result
             )
-        spans = [intervals.span(engine, argument) for argument in site.arguments]
+        spans = [intervals.compared(engine, argument, site.result) for argument in site.arguments]
         return f"(CASE WHEN {' = '.join(spans)} THEN NULL ELSE {site.arguments[0]} END)"
 
     return write
@@ -104,11 +103,14 @@ def _write_extreme(engine: str, function: str) -> Writer:
     def write(site: Site) -> str:
         first = site.arguments[:1] if engine == "spark" else ()
         arguments = (*first, *site.arguments)
-        if site.result.element is not None and engine == "spark":
-            raise UnsupportedSql(f"{function} of arrays is not computed by Spark")
-        if site.result.is_range:
+        type = site.result
+        if type.is_nested and engine == "spark":
+            raise UnsupportedSql(f"{function} of arrays and records is not computed by Spark")
+        if type.name is TypeName.RECORD and (type.has_intervals or has_ranges(type)):
+            raise UnsupportedSql(f"{function} of records with intervals or ranges is not supported")
+        if type.is_range:
             pairs = [_with_order(engine, argument) for argument in arguments]
-        elif site.result.name is TypeName.INTERVAL:
+        elif type.name is TypeName.INTERVAL:
             pairs = [intervals.with_span(engine, argument) for argument in arguments]
         else:
             return f"{function}({', '.join(arguments)})"

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from reclock.algebra.relations import ScalarType
+from reclock.algebra.relations import ScalarType, TypeName
 from reclock.errors import UnsupportedSql
 from reclock.plan.functions.json_calls import json_call
-from reclock.plan.functions.sql_names import each_element
+from reclock.plan.functions.sql_names import each_element, field_names, struct
 
 
 def in_order(engine: str, sql: str, type: ScalarType) -> str:
-    """What the engine orders as SQL orders ``sql``, an array, a range or a value that needs nothing
-    else. Equal values have equal results."""
+    """What the engine orders as SQL orders ``sql``: NULL is the largest element of an array, and
+    the largest field of a record. Equal values have equal results."""
     if type.is_range:
         return order_of_range(sql)
-    if type.element is None:
+    if not type.is_nested or (engine == "duckdb" and not has_ranges(type)):
         return sql
-    if type.element.is_range and engine == "spark":
-        raise UnsupportedSql("the order of arrays of ranges is not computed by Spark")
-    return _ordered_array(engine, sql, type.element)
+    if type.element is not None:
+        if has_ranges(type.element) and engine == "spark":
+            raise UnsupportedSql("the order of arrays of ranges is not computed by Spark")
+        return each_element(engine, sql, _part_in_order(engine, "e", type.element))
+    fields = zip(field_names(type), type.fields, strict=True)
+    parts = {name: _part_in_order(engine, f"({sql}).{name}", field.type) for name, field in fields}
+    return f"(CASE WHEN {sql} IS NOT NULL THEN {struct(engine, parts)} END)"
 
 
 def order_of_range(sql: str) -> str:
@@ -25,10 +29,13 @@ def order_of_range(sql: str) -> str:
     return json_call("range_order", sql)
 
 
-def _ordered_array(engine: str, array: str, element: ScalarType) -> str:
-    """NULL is the largest element."""
-    if engine == "spark":
-        return each_element(engine, array, "named_struct('n', e IS NULL, 'v', e)")
-    return (
-        each_element(engine, array, in_order(engine, "e", element)) if element.is_range else array
-    )
+def has_ranges(type: ScalarType) -> bool:
+    """Whether the type, or a part of it, is a range."""
+    if type.name is TypeName.RECORD:
+        return any(has_ranges(field.type) for field in type.fields)
+    return type.is_range if type.element is None else has_ranges(type.element)
+
+
+def _part_in_order(engine: str, sql: str, type: ScalarType) -> str:
+    part = in_order(engine, sql, type)
+    return part if engine == "duckdb" else struct(engine, {"n": f"{sql} IS NULL", "v": part})

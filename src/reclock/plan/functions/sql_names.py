@@ -53,7 +53,23 @@ def type_sql(engine: str, type: ScalarType) -> str:
     if type.element is not None:
         element = type_sql(engine, type.element)
         return f"{element}[]" if engine == "duckdb" else f"ARRAY<{element}>"
+    if type.name is TypeName.RECORD:
+        types = [type_sql(engine, field.type) for field in type.fields]
+        return struct_type(engine, dict(zip(field_names(type), types, strict=True)))
     return TYPES[engine][TypeName.OID if type.is_object_id else type.name]
+
+
+def struct_type(engine: str, types: Mapping[str, str]) -> str:
+    """The type of a struct whose fields have these types."""
+    if engine == "duckdb":
+        return f"STRUCT({', '.join(f'{name} {type}' for name, type in types.items())})"
+    return f"STRUCT<{', '.join(f'{name}: {type}' for name, type in types.items())}>"
+
+
+def field_names(type: ScalarType) -> list[str]:
+    """The names of a record's fields in engines: by place, so that types that differ in names alone
+    are one."""
+    return [f"f{place}" for place in range(1, len(type.fields) + 1)]
 
 
 def identifier(engine: str, name: str) -> str:

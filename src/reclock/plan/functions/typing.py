@@ -20,6 +20,7 @@ from reclock.algebra.relations import (
     TypeName,
     array,
     numeric,
+    record,
 )
 from reclock.plan.functions.registry import Resolver, Types
 
@@ -190,6 +191,19 @@ def _common_of_two(one: ScalarType, other: ScalarType) -> ScalarType | None:
     if one.element is not None and other.element is not None:
         element = _common_of_two(one.element, other.element)
         return array(element) if element is not None else None
+    if one.name is other.name is TypeName.RECORD and len(one.fields) == len(other.fields):
+        return _common_record(one, other)
     if one.is_moment and other.is_moment:
         return max(one, other, key=lambda type: _MOMENTS.index(type.name))
     return None
+
+
+def _common_record(one: ScalarType, other: ScalarType) -> ScalarType | None:
+    """Records of the common types of the fields, which have the names of the first."""
+    fields = []
+    for field, beside in zip(one.fields, other.fields, strict=True):
+        type = _common_of_two(field.type, beside.type)
+        if type is None:
+            return None
+        fields.append(replace(field, type=type))
+    return record(fields)

@@ -66,8 +66,12 @@ def named_around(query: exp.Expr, scope: Scope) -> list[int]:
             if part
         ]
         with suppress(AmbiguousColumn):
-            named.add(scope.find(fold(column.this), qualifier))
-    return sorted(i for i in named if i is not None)
+            position = scope.find(fold(column.this), qualifier)
+            if position is not None:
+                named.add(position)
+            elif isinstance(column.this, exp.Star) or not qualifier:
+                named.update(scope.of_relation(qualifier or [fold(column.this)]))
+    return sorted(named)
 
 
 def scope_around(scope: Scope, indexes: Sequence[int], used: set[int] | None = None) -> Scope:

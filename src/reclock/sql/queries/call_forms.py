@@ -1,16 +1,14 @@
-"""Forms of calls: functions by several names, arguments by name, whole rows as arguments, and types
-as functions."""
+"""Forms of calls: functions by several names, arguments by name, and types as functions."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from sqlglot import exp
 
 from reclock.errors import InvalidOption, SqlSyntaxError, UnknownFunction
-from reclock.sql.names import fold, identifier
-from reclock.sql.queries.scope import Scope
+from reclock.sql.names import fold
 
 _OF_DOCUMENTS = (
     *("agg", "array_elements", "array_elements_text", "array_length", "build_array"),
@@ -24,7 +22,6 @@ SAME_FUNCTIONS = {
     "uuidv4": "gen_random_uuid",
 }
 """Other names of functions. ``json`` is ``jsonb`` here."""
-_TAKE_ROWS = frozenset({"to_jsonb", "jsonb_agg"})
 
 _PARAMETERS = {"make_interval": ("years", "months", "weeks", "days", "hours", "mins", "secs")}
 """The names of the parameters of functions, which are 0 if they are not given."""
@@ -67,43 +64,3 @@ def positional(name: str, arguments: Sequence[exp.Expr]) -> list[exp.Expr]:
             for parameter in names[count : last + 1]
         ),
     ]
-
-
-def with_rows(name: str, arguments: Sequence[exp.Expr], scope: Scope) -> list[exp.Expr]:
-    """The arguments, with an object of its columns for each that is a whole row: the name of a
-    relation, ``t.*`` or ``ROW(…)``."""
-    if name not in _TAKE_ROWS:
-        return list(arguments)
-    return [_row_object(argument, scope) or argument for argument in arguments]
-
-
-def _row_object(node: exp.Expr, scope: Scope) -> exp.Expr | None:
-    if isinstance(node, exp.Order | exp.Distinct):
-        inner = node.this if isinstance(node, exp.Order) else node.expressions[0]
-        row = _row_object(inner, scope)
-        if row is not None:
-            inner.replace(row)
-        return None
-    if isinstance(node, exp.Anonymous) and node.name.lower() == "row":
-        return _object({f"f{i}": item for i, item in enumerate(node.expressions, 1)})
-    if not isinstance(node, exp.Column):
-        return None
-    if isinstance(node.this, exp.Star):
-        qualifier = [fold(node.args.get("table"))]
-    elif node.args.get("table") or scope.find(fold(node.this)) is not None:
-        return None
-    else:
-        qualifier = [fold(node.this)]
-    while not scope.of_relation(qualifier):
-        if scope.outer is None:
-            return None
-        scope = scope.outer
-    names = [scope.columns[i].name for i in scope.of_relation(qualifier)]
-    return _object(
-        {name: exp.column(identifier(name), *map(identifier, qualifier)) for name in names}
-    )
-
-
-def _object(members: Mapping[str, exp.Expr]) -> exp.Expr:
-    parts = [part for name, value in members.items() for part in (exp.Literal.string(name), value)]
-    return exp.Anonymous(this="jsonb_build_object", expressions=parts)

@@ -26,6 +26,7 @@ from reclock.algebra.relations import (
 )
 from reclock.errors import (
     AggregateNotAllowed,
+    NotComposite,
     SqlSyntaxError,
     UnknownFunction,
     UnknownObject,
@@ -37,14 +38,13 @@ from reclock.plan.functions import AGGREGATES
 from reclock.plan.functions.moments import is_part_of_day
 from reclock.plan.scalars import Call, Case, Cast, Literal, Parameter
 from reclock.sql.names import fold
-from reclock.sql.queries import pairs
 from reclock.sql.queries.aggregate_calls import (
     DOCUMENT_AGGREGATES,
     ORDERED_SETS,
     aggregate_call,
     document_aggregate,
 )
-from reclock.sql.queries.call_forms import name_parts, positional, with_rows
+from reclock.sql.queries.call_forms import name_parts, positional
 from reclock.sql.queries.catalog_functions import (
     CATALOG_FUNCTIONS,
     OF_CURRENT_USER,
@@ -68,6 +68,7 @@ from reclock.sql.queries.expressions import (
     function_name,
     reject_rows,
     reject_unsupported,
+    row_values,
     scalar,
     typed,
 )
@@ -83,7 +84,8 @@ from reclock.sql.queries.planned import (
     Untyped,
     has,
 )
-from reclock.sql.queries.row_functions import ROW_FUNCTIONS
+from reclock.sql.queries.record_values import field, is_record, record_of
+from reclock.sql.queries.row_functions import COLUMNS, PAIRS, ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope, ScopeColumn
 from reclock.sql.queries.session_functions import SEQUENCE_FUNCTIONS, is_about_session, signature
 from reclock.sql.queries.sql_functions import overload
@@ -143,7 +145,7 @@ _WORDS_OF_TIME = {
 @scalar.register
 def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
     name = function_name(node)
-    arguments = with_rows(name, positional(name, node.expressions), context.scope)
+    arguments = positional(name, node.expressions)
     if name == "array" and len(arguments) == 1 and isinstance(arguments[0], exp.Query | exp.Values):
         return context.subqueries.array(arguments[0], context.scope)
     if name in ORDERED_SETS:
@@ -159,6 +161,8 @@ def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
             raise SqlSyntaxError(
                 f"{to_sql(argument)[:80]} is not allowed: {name} is not an aggregate function"
             )
+    if name == "row":
+        return record_of(list(map(default_to_text, row_values(arguments, context))))
     values = [scalar(argument, context) for argument in arguments]
     if name in CALLED_TYPES and len(values) == 1:
         target = exp.DataType.build(name, dialect="postgres")
@@ -212,9 +216,6 @@ def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
         return _formatted(values, context)
     if name in ROW_FUNCTIONS:
         return _elements(name, values, context)
-    if name == pairs.NAME and len(values) == 1:
-        _check_answers_rows(name, context)
-        return pairs.pairs(call, values)
     if name == "date_trunc" and len(values) == 3:
         return _truncated_in_zone(*values)
     if name in _OBJECT_IDS:
@@ -300,16 +301,16 @@ _OPERATOR_NAMES = frozenset(
 
 @scalar.register
 def _qualified_function(node: exp.Dot, context: ExprContext) -> Planned:
-    """A function with its schema, or a part of a pair."""
+    """A function with its schema, or a field of a record."""
     if isinstance(node.expression, exp.Anonymous):
-        if fold(node.this) == (
-            "information_schema" if function_name(node.expression) == pairs.NAME else "pg_catalog"
-        ):
+        schema = "information_schema" if function_name(node.expression) == PAIRS else "pg_catalog"
+        if fold(node.this) == schema:
             return scalar(node.expression, context)
-    elif isinstance(node.this, exp.Paren):
-        field_value = pairs.part(call, scalar(node.this, context), fold(node.expression))
-        if field_value is not None:
-            return field_value
+    elif isinstance(node.expression, exp.Identifier):
+        value = typed(node.this, context)
+        if not is_record(value):
+            raise NotComposite(str(value.type))
+        return field(value, fold(node.expression))
     raise UnsupportedSql(f"expression {to_sql(node)[:80]} is not supported")
 
 
@@ -400,9 +401,10 @@ def _formatted(values: Sequence[Planned], context: ExprContext) -> TypedExpr:
 def _elements(name: str, values: Sequence[Planned], context: ExprContext) -> TypedExpr:
     _check_answers_rows(name, context)
     columns = ROW_FUNCTIONS[name](call, values)
-    if len(columns) != 1:
-        raise UnsupportedSql(f"{name} is supported in FROM only")
-    return Elements(columns[0])
+    elements: list[TypedExpr] = [Elements(column) for column in columns]
+    if len(elements) == 1:
+        return elements[0]
+    return record_of(elements, COLUMNS.get(name, ()))
 
 
 def _check_answers_rows(name: str, context: ExprContext) -> None:

@@ -57,7 +57,7 @@ from reclock.plan.functions import common_type as common_of
 from reclock.plan.functions import is_implicit, resolve_cast
 from reclock.plan.functions import operand_type as operand_of
 from reclock.plan.functions.digits import FLOAT_SCALE
-from reclock.plan.functions.intervals import SPAN, SPAN_TYPE
+from reclock.plan.functions.intervals import SPAN, SPAN_TYPE, compared_type
 from reclock.plan.functions.moments import ROUNDED
 from reclock.plan.functions.typing import as_numeric
 from reclock.plan.scalars import Call, Cast, Literal, Scalar
@@ -441,8 +441,8 @@ def equal(a: E, b: E) -> E:
 
 def comparable(value: E) -> E:
     """The expression that engines compare for ``value``: of an interval, its span."""
-    if value.type.name is not TypeName.INTERVAL:
+    if not value.type.has_intervals:
         return value
-    if isinstance(value, Literal):
+    if isinstance(value, Literal) and value.type == INTERVAL:
         return Literal(None if value.value is None else Decimal(value.value.span_us), SPAN_TYPE)
-    return Call(SPAN, (value,), SPAN_TYPE)
+    return Call(SPAN, (value,), compared_type(value.type))

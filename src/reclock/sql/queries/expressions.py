@@ -11,7 +11,14 @@ from sqlglot import exp
 
 from reclock.algebra.interval_reading import interval_of
 from reclock.algebra.relations import BOOLEAN, INTERVAL, OID, REGCLASS, TEXT, ScalarType
-from reclock.errors import SqlSyntaxError, UnknownParameter, UnsupportedSql
+from reclock.errors import (
+    NotComposite,
+    SqlSyntaxError,
+    UnknownColumn,
+    UnknownParameter,
+    UnknownRelation,
+    UnsupportedSql,
+)
 from reclock.plan.scalars import Call, Case, Literal, Parameter
 from reclock.sql.names import fold
 from reclock.sql.parameters import Parameters
@@ -28,6 +35,7 @@ from reclock.sql.queries.planned import (
     Untyped,
     has,
 )
+from reclock.sql.queries.record_values import fields, is_record, record_of, whole_row
 from reclock.sql.queries.scope import Scope
 from reclock.sql.syntax.consumption import written
 from reclock.sql.syntax.dialect import to_sql
@@ -162,14 +170,14 @@ def _interval(node: exp.Interval, context: ExprContext) -> TypedExpr:
 @scalar.register
 def _column(node: exp.Column, context: ExprContext) -> TypedExpr:
     reject_unsupported(node, "this", "table", "db", "catalog")
-    qualifier = [
-        fold(part)
-        for part in (node.args.get("catalog"), node.args.get("db"), node.args.get("table"))
-        if part
-    ]
+    qualifier = _qualifier(node)
+    scope = context.scope
     if isinstance(node.this, exp.Star):
-        raise SqlSyntaxError(f"{to_sql(node)} is not allowed in {context.clause}")
-    name, scope = fold(node.this), context.scope
+        row = whole_row(scope, qualifier)
+        if row is None:
+            raise UnknownRelation(".".join(qualifier), hint="it is not in the FROM clause")
+        return row
+    name = fold(node.this)
     if (
         name == TABLE_OID
         and scope.find(name, qualifier) is None
@@ -183,7 +191,18 @@ def _column(node: exp.Column, context: ExprContext) -> TypedExpr:
         and not node.this.args.get("quoted")
     ):
         return context.subqueries.about_session(Call("current_user", (), TEXT))
-    return scope.resolve(name, qualifier)
+    try:
+        return scope.resolve(name, qualifier)
+    except UnknownColumn:
+        row = None if qualifier else whole_row(scope, [name])
+        if row is None:
+            raise
+        return row
+
+
+def _qualifier(node: exp.Column) -> list[str]:
+    parts = (node.args.get("catalog"), node.args.get("db"), node.args.get("table"))
+    return [fold(part) for part in parts if part]
 
 
 @scalar.register
@@ -239,6 +258,45 @@ def _case(node: exp.Case, context: ExprContext) -> TypedExpr:
 def _extract(node: exp.Extract, context: ExprContext) -> TypedExpr:
     field = Literal(node.this.name.lower(), TEXT)
     return call("extract", [field, scalar(node.expression, context)])
+
+
+# --- records ---
+
+
+def row_items(node: exp.Expr) -> list[exp.Expr] | None:
+    """The items of a row, such as ``(a, b)`` or ``ROW(a)``; None if ``node`` is no row."""
+    if isinstance(node, exp.Tuple) or (
+        isinstance(node, exp.Anonymous) and function_name(node) == "row"
+    ):
+        return node.expressions
+    return None
+
+
+def starred(node: exp.Expr, context: ExprContext) -> list[tuple[str, TypedExpr]] | None:
+    """The names and values that ``t.*`` or ``(record).*`` stands for in a list; None if ``node`` is
+    neither."""
+    if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+        return [(each.name, ref) for each, ref in context.scope.row_of(_qualifier(node))]
+    if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Star):
+        value = typed(node.this, context)
+        if not is_record(value):
+            raise NotComposite(str(value.type))
+        return fields(value)
+    return None
+
+
+def row_values(items: Sequence[exp.Expr], context: ExprContext) -> list[Planned]:
+    """The values of a row with these items."""
+    values: list[Planned] = []
+    for item in items:
+        columns = starred(item, context)
+        values += [scalar(item, context)] if columns is None else [value for _, value in columns]
+    return values
+
+
+@scalar.register
+def _tuple(node: exp.Tuple, context: ExprContext) -> TypedExpr:
+    return record_of(list(map(default_to_text, row_values(node.expressions, context))))
 
 
 # --- subqueries ---

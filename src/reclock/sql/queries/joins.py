@@ -63,6 +63,7 @@ def join_relations(
             f"{' '.join(word for word in (method, side, kind, 'JOIN') if word)} is not supported"
         )
     check_names(left, right)
+    left, right = with_missing_rows(left, right, JOIN_KINDS[side])
     using = [fold(column) for column in node.args.get("using") or []]
     for i, name in enumerate(using):
         if name in using[:i]:
@@ -86,6 +87,17 @@ def join_relations(
     if any(has(condition, OuterRef) for condition in conditions):
         raise correlated_error()
     return ScopedPlan(joined_on(left.plan, right.plan, JOIN_KINDS[side], conditions), scope)
+
+
+def with_missing_rows(
+    left: ScopedPlan, right: ScopedPlan, kind: JoinKind
+) -> tuple[ScopedPlan, ScopedPlan]:
+    """The two sides with the scopes that they have behind a join of this kind."""
+    if kind in (JoinKind.RIGHT, JoinKind.FULL):
+        left = replace(left, scope=left.scope.with_missing_rows())
+    if kind in (JoinKind.LEFT, JoinKind.FULL):
+        right = replace(right, scope=right.scope.with_missing_rows())
+    return left, right
 
 
 def join_conditions(on: exp.Expr | None, scope: Scope, context: Context) -> list[TypedExpr]:

@@ -29,6 +29,7 @@ from reclock.errors import (
     InvalidText,
     NumberOutOfRange,
     TooManyDigits,
+    UnsupportedSql,
 )
 from reclock.plan.functions.casts import BEYOND
 
@@ -68,6 +69,8 @@ def parse_text(text: str, type: ScalarType) -> Value:
         return description.normal_form(text)
     if type.element is not None:
         return _array(text, type)
+    if type.name is TypeName.RECORD:
+        raise UnsupportedSql("input of anonymous composite types is not implemented")
     if type.is_moment:
         return read_moment(text, type)
     stripped = text.strip()

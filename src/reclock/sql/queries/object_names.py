@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from reclock.algebra.object_ids import PSEUDO_TYPES, TEXTS, object_oid, type_oid
+from reclock.algebra.object_ids import PSEUDO_TYPES, TEXTS, object_oid, type_oid, type_rows
 from reclock.algebra.relations import ScalarType, TypeName
 from reclock.errors import ReclockError, UnknownObject, UnknownRelation
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -18,6 +18,11 @@ from reclock.sql.syntax.parse import parse_one
 
 _ARRAY_INPUT = 750
 """PostgreSQL's object id of ``array_in``, the only function that clients look up by name."""
+
+
+_PSEUDO_TYPES = PSEUDO_TYPES | {
+    str(row.type): row.oid for row in type_rows() if row.category == "P"
+}
 
 
 def named_object(
@@ -32,8 +37,8 @@ def named_object(
     if target.name is TypeName.REGTYPE:
         name = text.strip().removeprefix("pg_catalog.")
         return (
-            PSEUDO_TYPES[name]
-            if name in PSEUDO_TYPES
+            _PSEUDO_TYPES[name]
+            if name in _PSEUDO_TYPES
             else TEXTS[name][0]
             if name in TEXTS
             else type_oid(_type(text))

@@ -28,6 +28,8 @@ from reclock.sql.queries.expressions import (
     condition,
     function_name,
     reject_unsupported,
+    row_items,
+    row_values,
     scalar,
     split,
 )
@@ -43,6 +45,7 @@ from reclock.sql.queries.overloads import (
     row_comparison,
 )
 from reclock.sql.queries.planned import Planned, TypedExpr, Untyped
+from reclock.sql.queries.record_values import has_no_nulls, has_only_nulls, is_record
 from reclock.sql.syntax.consumption import consume, tracked_copy
 from reclock.sql.syntax.dialect import to_sql
 
@@ -128,11 +131,12 @@ def _binary(node: exp.Binary, context: ExprContext) -> TypedExpr:
     if isinstance(node.expression, exp.Any | exp.All) or _is_all(node.expression):
         return _quantified(node, context)
     left, right = _operand(node.this), _operand(node.expression)
-    left_row, right_row = row_items(left), row_items(right)
-    if left_row is not None and right_row is not None and OPERATORS[type(node)] in ROW_OPERATORS:
-        return _rows_compared(OPERATORS[type(node)], left_row, right_row, context)
-    values = [scalar(left, context), scalar(right, context)]
     name = OPERATORS[type(node)]
+    left_row, right_row = row_items(left), row_items(right)
+    if left_row is not None and right_row is not None and name in ROW_OPERATORS:
+        result = _rows_compared(name, left_row, right_row, context)
+        return negated(result) if node.args.get("negate") else result
+    values = [scalar(left, context), scalar(right, context)]
     arrays = [
         value.type for value in values if value.type is not None and value.type.element is not None
     ]
@@ -166,25 +170,15 @@ def _operand(node: exp.Expr) -> exp.Expr:
     return node.unnest() if isinstance(node, exp.Paren) else node
 
 
-def row_items(node: exp.Expr) -> list[exp.Expr] | None:
-    """The items of a row, such as ``(a, b)`` or ``ROW(a)``; None if ``node`` is no row."""
-    if isinstance(node, exp.Tuple) or (
-        isinstance(node, exp.Anonymous) and function_name(node) == "row"
-    ):
-        return node.expressions
-    return None
-
-
 def _rows_compared(
     name: str, left: Sequence[exp.Expr], right: Sequence[exp.Expr], context: ExprContext
 ) -> TypedExpr:
-    if len(left) != len(right):
+    left_values, right_values = row_values(left, context), row_values(right, context)
+    if len(left_values) != len(right_values):
         raise SqlSyntaxError("unequal number of entries in row expressions")
-    if not left:
+    if not left_values:
         raise UnsupportedSql("cannot compare rows of zero length")
-    return row_comparison(
-        name, [scalar(item, context) for item in left], [scalar(item, context) for item in right]
-    )
+    return row_comparison(name, left_values, right_values)
 
 
 def _is_all(node: exp.Expr) -> bool:
@@ -229,7 +223,7 @@ def _quantified_query(
     node: exp.Binary, name: str, query: exp.Expr, is_any: bool, context: ExprContext
 ) -> TypedExpr:
     items = row_items(_operand(node.this))
-    operands = [scalar(item, context) for item in (items if items is not None else [node.this])]
+    operands = row_values(items, context) if items is not None else [scalar(node.this, context)]
     is_negated = bool(node.args.get("negate"))
     if not is_negated and name == ("=" if is_any else "<>"):
         membership = context.subqueries.contains(operands, query, context.scope)
@@ -340,13 +334,11 @@ _COLLATIONS = ("default", "c", "posix", "ucs_basic")
 
 @scalar.register
 def _not_distinct(node: exp.NullSafeNEQ, context: ExprContext) -> TypedExpr:
-    return negated(
-        operator(
-            "is_not_distinct",
-            [scalar(node.this, context), scalar(node.expression, context)],
-            "IS DISTINCT FROM",
-        )
-    )
+    rows = [row_items(_operand(side)) for side in (node.this, node.expression)]
+    if rows[0] is not None and rows[1] is not None:
+        return negated(_rows_compared("is_not_distinct", rows[0], rows[1], context))
+    values = [scalar(node.this, context), scalar(node.expression, context)]
+    return negated(operator("is_not_distinct", values, "IS DISTINCT FROM"))
 
 
 @scalar.register
@@ -410,7 +402,10 @@ def _is(node: exp.Is, context: ExprContext) -> TypedExpr:
     reject_unsupported(node, "this", "expression", "negate")
     operand, what = scalar(node.this, context), node.expression
     if isinstance(what, exp.Null):
-        result = is_null(default_to_text(operand))
+        value = default_to_text(operand)
+        if is_record(value):
+            return has_no_nulls(value) if node.args.get("negate") else has_only_nulls(value)
+        result = is_null(value)
     elif isinstance(what, exp.Boolean):
         result = call(
             "is_true" if what.this else "is_false",
@@ -442,7 +437,7 @@ def _in(node: exp.In, context: ExprContext) -> TypedExpr:
     operand, query = _operand(node.this), node.args.get("query")
     if query is not None:
         row = row_items(operand)
-        operands = [scalar(item, context) for item in (row if row is not None else [operand])]
+        operands = row_values(row, context) if row is not None else [scalar(operand, context)]
         return context.subqueries.contains(operands, query, context.scope)
     items = [_operand(item) for item in node.expressions]
     if not items:

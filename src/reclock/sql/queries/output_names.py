@@ -54,6 +54,8 @@ def _name(node: exp.Expr) -> tuple[str | None, bool]:
             return (name, True) if holds else ("case", False)
         case exp.Anonymous():
             return fold(node.this) if isinstance(node.this, exp.Expr) else node.name.lower(), True
+        case exp.Tuple():
+            return "row", True
         case exp.Array():
             return "array", True
         case exp.AtTimeZone():

@@ -104,7 +104,7 @@ def balanced(name: str, terms: Sequence[E]) -> E:
     return Call(name, (balanced(name, terms[:middle]), balanced(name, terms[middle:])), BOOLEAN)
 
 
-ROW_OPERATORS = ("=", "<>", "<", "<=", ">", ">=")
+ROW_OPERATORS = ("=", "<>", "<", "<=", ">", ">=", "is_not_distinct")
 
 
 def row_comparison(name: str, left: Sequence[Planned], right: Sequence[Planned]) -> TypedExpr:
@@ -113,8 +113,8 @@ def row_comparison(name: str, left: Sequence[Planned], right: Sequence[Planned])
     pairs = list(zip(left, right, strict=True))
     if len(pairs) == 1 or name not in ROW_OPERATORS:
         return operator(name, pairs[0])
-    if name in ("=", "<>"):
-        return balanced("and" if name == "=" else "or", [operator(name, pair) for pair in pairs])
+    if name in ("=", "<>", "is_not_distinct"):
+        return balanced("or" if name == "<>" else "and", [operator(name, pair) for pair in pairs])
     result = operator(name, pairs[-1])
     for pair in reversed(pairs[:-1]):
         differs, same = operator(name.rstrip("="), pair), operator("=", pair)

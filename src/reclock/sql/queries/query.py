@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from reclock.algebra.relations import OID, Column, RelationDesc, ScalarType, TypeName
+from reclock.algebra.relations import OID, Column, RelationDesc, ScalarType
 from reclock.errors import (
     AmbiguousColumn,
     DuplicateAlias,
@@ -225,7 +225,7 @@ def _combined(node: exp.SetOperation, plans: list[Plan]) -> Plan:
     if isinstance(node, exp.Union):
         whole = union(plans)
         return distinct(whole) if is_distinct else whole
-    if any(type.name is TypeName.INTERVAL for type in plans[0].desc.types):
+    if any(type.has_intervals for type in plans[0].desc.types):
         raise UnsupportedSql("EXCEPT and INTERSECT of intervals are not supported")
     left, right = (distinct(plan) for plan in plans) if is_distinct else plans
     return Except(left, right) if isinstance(node, exp.Except) else Intersect(left, right)

@@ -169,7 +169,7 @@ def plan_recursive(
         coerce(ColumnRef(i, step_type), base_type) for i, (base_type, step_type) in enumerate(pairs)
     ]
     is_distinct = bool(node.args.get("distinct"))
-    if is_distinct and any(type.name is TypeName.INTERVAL for type in types):
+    if is_distinct and any(type.has_intervals for type in types):
         raise UnsupportedSql(
             "UNION of intervals in a recursive query is not supported", hint="use UNION ALL"
         )

@@ -91,6 +91,16 @@ def _subscripts(call: CallFunction, arguments: Sequence[Planned]) -> TypedExpr:
     return call("series", [Literal(0, INTEGER), call("-", [length, Literal(1, INTEGER)])])
 
 
+PAIRS = "_pg_expandarray"
+"""The function of ``information_schema`` that JDBC drivers call for the columns of an index: each
+element of an array with its place."""
+
+
+def _pairs(call: CallFunction, arguments: Sequence[Planned]) -> list[TypedExpr]:
+    length = call("array_length", [*arguments, Literal(1, INTEGER)])
+    return [call("elements", arguments), call("series", [Literal(1, INTEGER), length])]
+
+
 ROW_FUNCTIONS: dict[str, Callable[[CallFunction, Sequence[Planned]], list[TypedExpr]]] = {
     # name: the arrays whose elements are its columns
     "unnest": lambda call, arguments: (
@@ -114,8 +124,9 @@ ROW_FUNCTIONS: dict[str, Callable[[CallFunction, Sequence[Planned]], list[TypedE
     "pg_partition_ancestors": _nothing((OID,)),
     "pg_get_keywords": lambda call, arguments: _keywords(),
     "pg_options_to_table": _nothing((TEXT, TEXT)),
+    PAIRS: _pairs,
 }
-"""Functions that return rows, in FROM and, if they have one column, in a select list."""
+"""Functions that return rows, in FROM and in a select list: there several columns are a record."""
 
 COLUMNS = {
     "jsonb_array_elements": ("value",),
@@ -124,6 +135,7 @@ COLUMNS = {
     "jsonb_each_text": ("key", "value"),
     "pg_get_keywords": ("word", "catcode", "barelabel", "catdesc", "baredesc"),
     "pg_options_to_table": ("option_name", "option_value"),
+    PAIRS: ("x", "n"),
 }
 """The names of the columns of functions that name them."""
 

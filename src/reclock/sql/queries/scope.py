@@ -37,6 +37,8 @@ class ScopeColumn:
     is_value: bool = False
     """Whether it is the only column of a function in FROM, so that the function's name means it
     too."""
+    may_be_missing: bool = False
+    """Whether an outer join shows NULL for it where it has no row of its relation."""
     on_use: Callable[[], object] | None = field(default=None, compare=False)
     """Called when a name is resolved to the column."""
 
@@ -95,6 +97,12 @@ class Scope:
     def beside(self, other: Scope) -> Scope:
         return replace(self, columns=self.columns + other.columns)
 
+    def with_missing_rows(self) -> Scope:
+        """The columns as an outer join shows them that also has rows without theirs."""
+        return replace(
+            self, columns=tuple(replace(column, may_be_missing=True) for column in self.columns)
+        )
+
     def within(self, outer: Scope | None) -> Scope:
         return replace(self, outer=outer)
 
@@ -102,6 +110,19 @@ class Scope:
         """The positions of the columns of ``qualifier``, in the order of its relation."""
         indexes = [i for i, column in enumerate(self.columns) if column.belongs_to(qualifier)]
         return sorted(indexes, key=lambda i: self.columns[i].position)
+
+    def row_of(self, qualifier: Sequence[str]) -> list[tuple[ScopeColumn, ColumnRef | OuterRef]]:
+        """The columns of the relation ``qualifier`` in its order, in this scope or an outer one;
+        empty if there is none."""
+        indexes = self.of_relation(qualifier)
+        indexes = [i for i in indexes if not self.columns[i].is_around] or indexes
+        if indexes or self.outer is None:
+            return [(self.columns[i].used, ColumnRef(i, self.columns[i].type)) for i in indexes]
+        columns = self.outer.columns
+        return [
+            (columns[i].used, OuterRef(i, columns[i].type))
+            for i in self.outer.of_relation(qualifier)
+        ]
 
     def find(self, name: str, qualifier: Sequence[str] = ()) -> int | None:
         """The position of the only column of this name, or None. Raises ``AmbiguousColumn``."""

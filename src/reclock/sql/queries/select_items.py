@@ -15,11 +15,12 @@ from reclock.plan.scalars import ColumnRef
 from reclock.sql.names import fold
 from reclock.sql.queries.coercion import coerce, default_to_text, with_own_digits
 from reclock.sql.queries.context import Context
-from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar
+from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar, starred
 from reclock.sql.queries.output_names import output_name
 from reclock.sql.queries.planned import Planned, TypedExpr, Untyped
 from reclock.sql.queries.scope import Scope, ScopedPlan
 from reclock.sql.queries.subqueries import SubqueryPlanner
+from reclock.sql.syntax.consumption import consume
 
 V = TypeVar("V", Planned, TypedExpr, covariant=True)
 
@@ -96,6 +97,9 @@ def select_items(node: exp.Expr, expr_context: ExprContext) -> list[SelectItem[P
     if isinstance(node, exp.Star):
         reject_unsupported(node)
         return _star(expr_context.scope, [])
+    node = _star_within(node)
+    if isinstance(node, exp.Dot) and (columns := starred(node, expr_context)) is not None:
+        return [SelectItem(name, value) for name, value in columns]
     if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
         reject_unsupported(node.this)
         qualifier = [
@@ -109,6 +113,19 @@ def select_items(node: exp.Expr, expr_context: ExprContext) -> list[SelectItem[P
     if isinstance(node, exp.Aliases):
         raise SqlSyntaxError("a column has one alias")
     return [SelectItem(output_name(node), scalar(node, expr_context))]
+
+
+def _star_within(node: exp.Expr) -> exp.Expr:
+    """The star that stands in parentheses, or before AS, both of which mean nothing there; any
+    other ``node`` itself."""
+    inner = node
+    while isinstance(inner, exp.Paren | exp.Alias):
+        inner = inner.this
+    last = inner.this if isinstance(inner, exp.Column) else inner.args.get("expression")
+    if not isinstance(last, exp.Star):
+        return node
+    consume(node)
+    return inner
 
 
 def _star(scope: Scope, qualifier: list[str]) -> list[SelectItem[Planned]]:

@@ -18,7 +18,13 @@ from reclock.sql.queries.around import NOT_ALONE
 from reclock.sql.queries.asked_rows import asked_rows
 from reclock.sql.queries.attach import attach, shift_inner
 from reclock.sql.queries.coercion import equal
-from reclock.sql.queries.expressions import ExprContext, condition, scalar
+from reclock.sql.queries.expressions import (
+    ExprContext,
+    condition,
+    row_items,
+    row_values,
+    scalar,
+)
 from reclock.sql.queries.overloads import balanced, is_null, negated
 from reclock.sql.queries.planned import (
     OuterRef,
@@ -80,10 +86,8 @@ def _joined_filter(node: exp.Expr, plan: Plan, expr_context: ExprContext, rows: 
         return join(plan, asked_rows(inner.plan, conditions, rows, width), kind, conditions)
     visible = range(len(plan.desc))
     operand = predicate.this.unnest() if isinstance(predicate.this, exp.Paren) else predicate.this
-    operands = [
-        scalar(item, expr_context)
-        for item in (operand.expressions if isinstance(operand, exp.Tuple) else [operand])
-    ]
+    row = row_items(operand)
+    operands = row_values(row, expr_context) if row is not None else [scalar(operand, expr_context)]
     inner = _with_values(planner.rows(predicate.args["query"], expr_context.scope))
     width = len(plan.desc)
     asked = asked_rows(inner.plan, _shifted(inner.conditions, width), rows, width)

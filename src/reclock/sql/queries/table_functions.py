@@ -174,6 +174,8 @@ def with_function_or_nulls(
         join_conditions(None if on == exp.true() else on, function_rows.scope, context),
     )
     joined = join(left.plan, matching_rows.plan, JoinKind.LEFT, same)
+    own = Scope(function_rows.scope.columns[width:]).with_missing_rows()
     return ScopedPlan(
-        project(joined, [*range(width), *range(2 * width, len(joined.desc))]), function_rows.scope
+        project(joined, [*range(width), *range(2 * width, len(joined.desc))]),
+        left.scope.beside(own),
     )

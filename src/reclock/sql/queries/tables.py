@@ -219,6 +219,8 @@ def _for_each(
     shown = Scope.of(RelationDesc(right.desc.columns[: planned.visible]), None)
     scope_of_query = aliased(ScopedPlan(right, shown), node).scope
     check_names(left, ScopedPlan(right, scope_of_query))
+    if JOIN_KINDS[side] is JoinKind.LEFT:
+        scope_of_query = scope_of_query.with_missing_rows()
     scope = left.scope.beside(scope_of_query)
     same = [
         Call("is_not_distinct", (ColumnRef(i, type), ColumnRef(width + k, type)), BOOLEAN)

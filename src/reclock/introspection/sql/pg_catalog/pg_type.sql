@@ -5,7 +5,7 @@ SELECT
   10001,  -- typowner oid
   t.size,  -- typlen smallint
   t.size IN (1, 2, 4, 8),  -- typbyval boolean
-  CASE WHEN t.category = 'R' THEN 'r' ELSE 'b' END,  -- typtype "char"
+  CASE t.category WHEN 'R' THEN 'r' WHEN 'P' THEN 'p' ELSE 'b' END,  -- typtype "char"
   t.category,  -- typcategory text
   FALSE,  -- typispreferred boolean
   TRUE,  -- typisdefined boolean

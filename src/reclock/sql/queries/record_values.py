@@ -1,0 +1,77 @@
+"""Records as values: ``ROW(a, b)``, whole rows of relations, and the fields of both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reclock.algebra.relations import INTEGER, RecordField, TypeName, record
+from reclock.errors import UnknownColumn, UnsupportedSql
+from reclock.plan.functions.records import FIELD_OF, RECORD_OF
+from reclock.plan.scalars import Call, Case, Literal
+from reclock.sql.names import nearest
+from reclock.sql.queries.overloads import balanced, is_null, negated
+from reclock.sql.queries.planned import Planned, TypedExpr, Untyped
+from reclock.sql.queries.scope import Scope
+
+
+def is_record(value: Planned) -> bool:
+    return not isinstance(value, Untyped) and value.type.name is TypeName.RECORD
+
+
+def record_of(values: Sequence[TypedExpr], names: Sequence[str] = ()) -> TypedExpr:
+    """The record of ``values``, whose fields are ``f1``, ``f2``, … unless they have ``names``.
+    Raises ``UnsupportedSql`` if there are none."""
+    if not values:
+        raise UnsupportedSql("records without fields are not supported")
+    names = names or [f"f{place}" for place in range(1, len(values) + 1)]
+    fields = [RecordField(name, value.type) for name, value in zip(names, values, strict=True)]
+    return Call(RECORD_OF, tuple(values), record(fields))
+
+
+def whole_row(scope: Scope, qualifier: Sequence[str]) -> TypedExpr | None:
+    """The row of a relation of FROM, or of a query around; None if there is no such relation.
+
+    Where an outer join has no row of the relation, it is NULL. So is a row there that has NULLs
+    alone.
+    """
+    columns = scope.row_of(qualifier)
+    if not columns:
+        return None
+    values = [value for _, value in columns]
+    row = record_of(values, [column.name for column, _ in columns])
+    if not any(column.may_be_missing for column, _ in columns):
+        return row
+    is_missing = balanced("and", [is_null(value) for value in values])
+    return Case(((is_missing, Literal(None, row.type)),), row, row.type)
+
+
+def fields(value: TypedExpr) -> list[tuple[str, TypedExpr]]:
+    """The names and values of a record's fields."""
+    return [
+        (field.name, _field(value, place)) for place, field in enumerate(value.type.fields, start=1)
+    ]
+
+
+def field(value: TypedExpr, name: str) -> TypedExpr:
+    """The field of a record. Raises ``UnknownColumn``."""
+    for place, each in enumerate(value.type.fields, start=1):
+        if each.name == name:
+            return _field(value, place)
+    names = sorted({each.name for each in value.type.fields})
+    raise UnknownColumn(name, hint=nearest(name, names) or "it is no field of the record")
+
+
+def _field(value: TypedExpr, place: int) -> TypedExpr:
+    if isinstance(value, Call) and value.function == RECORD_OF:
+        return value.arguments[place - 1]
+    return Call(FIELD_OF, (value, Literal(place, INTEGER)), value.type.fields[place - 1].type)
+
+
+def has_only_nulls(value: TypedExpr) -> TypedExpr:
+    """``value IS NULL`` of a record: whether it is NULL, or all its fields are."""
+    return balanced("and", [is_null(each) for _, each in fields(value)])
+
+
+def has_no_nulls(value: TypedExpr) -> TypedExpr:
+    """``value IS NOT NULL`` of a record: whether none of its fields is NULL."""
+    return balanced("and", [negated(is_null(each)) for _, each in fields(value)])
