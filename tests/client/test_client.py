@@ -81,6 +81,8 @@ def test_both_clients_give_values_the_same_types(sql_server: SqlServer) -> None:
             f"{VALUES} WHERE false",
             "SELECT ARRAY[1, 2] AS a, ARRAY['x', NULL] AS b",
             "SELECT 1 AS a, 2 AS a",
+            "SELECT ROW(1, 'a b', true) AS a, ARRAY[(1, NULL)] AS b, NULL::text AS c",
+            "SELECT (a, b) AS r FROM (SELECT 1 AS a, 2 AS b) AS x WHERE a > 1",
         ):
             assert embedded.sql(query).arrow() == remote.sql(query).arrow(), query
 

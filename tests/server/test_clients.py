@@ -73,6 +73,60 @@ def test_asyncpg_copies_records_and_asks_for_types(
     )
 
 
+RECORDS = """SELECT ROW(n, 'a "b"', NULL, ARRAY[n, NULL]) AS r, ARRAY[(n, 'x'), (n + 1, NULL)] AS many,
+x AS whole FROM (SELECT n, n > 1 AS is_more FROM generate_series(1, 2) AS n) AS x ORDER BY n"""
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_psycopg_reads_records(table: psycopg.Connection, binary: bool) -> None:
+    cursor = table.cursor(binary=binary)
+    rows = cursor.execute(RECORDS).fetchall()
+    assert [column.type_code for column in cursor.description or ()] == [2249, 2287, 2249]
+    if binary:
+        assert rows == [
+            ((1, 'a "b"', None, [1, None]), [(1, "x"), (2, None)], (1, False)),
+            ((2, 'a "b"', None, [2, None]), [(2, "x"), (3, None)], (2, True)),
+        ]
+    else:  # the text of a record does not say the types of its fields
+        assert rows == [
+            (("1", 'a "b"', None, "{1,NULL}"), [("1", "x"), ("2", None)], ("1", "f")),
+            (("2", 'a "b"', None, "{2,NULL}"), [("2", "x"), ("3", None)], ("2", "t")),
+        ]
+
+
+def test_asyncpg_reads_records(sql_server: SqlServer) -> None:
+    async def use() -> list[tuple[object, ...]]:
+        connection = await asyncpg.connect(
+            host="127.0.0.1", port=sql_server.port, user="reclock", database="reclock"
+        )
+        try:
+            rows = await connection.fetch(RECORDS.replace("ARRAY[n, NULL]", "n + 0.5"))
+            return [(tuple(r), list(map(tuple, many)), tuple(whole)) for r, many, whole in rows]
+        finally:
+            await connection.close()
+
+    assert asyncio.run(use()) == [
+        ((1, 'a "b"', None, Decimal("1.5")), [(1, "x"), (2, None)], (1, False)),
+        ((2, 'a "b"', None, Decimal("2.5")), [(2, "x"), (3, None)], (2, True)),
+    ]
+
+
+def test_the_catalog_has_the_type_of_records(table: psycopg.Connection) -> None:
+    types = table.execute(
+        "SELECT oid::int, typname, typtype, typcategory, typlen, typelem::int, typarray::int FROM pg_type "
+        "WHERE typname LIKE '%record' ORDER BY oid"
+    ).fetchall()
+    assert types == [
+        (2249, "record", "p", "P", -1, 0, 2287),
+        (2287, "_record", "p", "P", -1, 2249, 0),
+    ]
+    names = table.execute(
+        "SELECT pg_typeof(ROW(1, 2))::text, pg_typeof(ARRAY[(1, 2)])::text, format_type(2249, -1), "
+        "pg_typeof((ROW(1, 2.5)).f2)::text"
+    ).fetchall()
+    assert names == [("record", "record[]", "record", "numeric")]
+
+
 def test_asyncpg_sends_and_reads_arrays(sql_server: SqlServer) -> None:
     """It looks their types up with a recursive query over pg_type, of which one in a subquery names
     the query around it."""

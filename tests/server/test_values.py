@@ -91,11 +91,17 @@ def test_round_trip(type: r.ScalarType) -> None:
     assert [written(None, type, format) for format in FORMATS] == [None, None]
 
 
-@pytest.mark.parametrize("type", [*VALUES, r.array(r.TEXT), r.OID], ids=str)
+RECORD = r.record([r.RecordField("a", r.INTEGER), r.RecordField("b", r.array(r.TEXT))])
+
+
+@pytest.mark.parametrize("type", [*VALUES, r.array(r.TEXT), r.OID, RECORD], ids=str)
 def test_many_rows_are_written_as_each_of_them(type: r.ScalarType) -> None:
     one = {
         r.array(r.TEXT): st.lists(st.none() | VALUES[r.TEXT]),
         r.OID: st.integers(0, 2**32 - 1),
+        RECORD: st.fixed_dictionaries(
+            {"f1": st.none() | VALUES[r.INTEGER], "f2": st.lists(st.none() | VALUES[r.TEXT])}
+        ),
     }.get(type, VALUES.get(type))
     if type in (r.REAL, r.DOUBLE):
         digits = st.floats(-10, 10, width=32 if type == r.REAL else 64)

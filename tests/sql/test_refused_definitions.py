@@ -142,6 +142,21 @@ REFUSED = {
         "0A000",
         "interval[], which cannot be stored",
     ),
+    "CREATE MATERIALIZED VIEW s AS SELECT flights AS f FROM flights": (
+        "42P16",
+        'column "f" has pseudo-type record',
+    ),
+    "CREATE TABLE s AS SELECT ARRAY[(flight, carrier)] AS f FROM flights": (
+        "42P16",
+        'column "f" has pseudo-type record[]',
+    ),
+    "SELECT (flights).nothing FROM flights": ("42703", 'column "nothing" does not exist'),
+    "SELECT (flight).a FROM flights": ("42809", "type integer is not composite"),
+    "SELECT (flight).* FROM flights": ("42809", "type integer is not composite"),
+    "SELECT min(flights) FROM flights": ("42883", "min(record)"),
+    "SELECT ROW() FROM flights": ("0A000", "records without fields"),
+    "SELECT flights = ROW(1, 2) FROM flights": ("42883", "record = record"),
+    "SELECT flights = '(1,2)' FROM flights": ("0A000", "input of anonymous composite types"),
     f"CREATE SOURCE s (a interval[]) {S3} FORMAT JSON": (
         "0A000",
         "interval[], which cannot be stored",

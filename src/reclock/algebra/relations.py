@@ -156,6 +156,11 @@ class ScalarType:
         return self.element is not None or self.name is TypeName.RECORD
 
     @property
+    def is_of_records(self) -> bool:
+        """Whether its values are records, or arrays of records."""
+        return (self.element or self).name is TypeName.RECORD
+
+    @property
     def has_intervals(self) -> bool:
         """Whether its values are intervals, or records with some: equal ones can differ in their
         parts."""

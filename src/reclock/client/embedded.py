@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from reclock.adapter.context.results import Result
+from reclock.adapter.context.texts import texts
 from reclock.adapter.session.session import Session
 from reclock.adapter.statement_context import Answer
+from reclock.algebra.relations import TEXT, Column
 from reclock.client.change_stream import ChangeStream, Messages
 from reclock.client.client import Client
 from reclock.client.parameters import execute_with
 from reclock.client.query_result import QueryResult
 from reclock.client.statements import NO_LIMITS, ChangesRequest, Params, Time, statement_text
-from reclock.compute.engines.engine import cast_to, result_schema
+from reclock.compute.engines.engine import cast_to, result_schema, result_type
 from reclock.errors import UnsupportedSql
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
@@ -120,7 +122,18 @@ def _table(answer: Result, batches: list[pa.RecordBatch]) -> pa.Table:
     assert answer.desc is not None
     schema = result_schema(answer.desc.columns)
     tables = [cast_to(pa.Table.from_batches([batch]), schema) for batch in batches]
-    return pa.concat_tables(tables) if tables else schema.empty_table()
+    table = pa.concat_tables(tables) if tables else schema.empty_table()
+    return _with_texts_of_records(table, answer.desc.columns)
+
+
+def _with_texts_of_records(table: pa.Table, columns: Sequence[Column]) -> pa.Table:
+    """``table`` with records as texts: a server does not say the types of their fields."""
+    for place, column in enumerate(columns):
+        if column.type.is_of_records:
+            chunks = [texts(chunk, column.type) for chunk in table.column(place).chunks]
+            text = pa.chunked_array(chunks, pa.large_string()).cast(result_type(TEXT))
+            table = table.set_column(place, column.name, text)
+    return table
 
 
 def _messages(answer: Result) -> Messages:

@@ -15,6 +15,7 @@ from psycopg.adapt import Loader
 from psycopg.types.string import TextLoader
 
 from reclock.algebra.interval_reading import interval_of
+from reclock.algebra.object_ids import type_rows
 from reclock.algebra.relations import TEXT, Column, TypeName, numeric
 from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.client.change_stream import ChangeStream, Messages
@@ -88,8 +89,8 @@ class RemoteClient(Client):
         except psycopg.Error as error:
             raise ServerError(error) from error
         connection.adapters.register_loader("interval", _IntervalLoader)
-        for description in TEXTUAL_TYPES.values():  # as an embedded client has them
-            connection.adapters.register_loader(description.oid, TextLoader)
+        for oid in _AS_TEXTS:  # as an embedded client has them
+            connection.adapters.register_loader(oid, TextLoader)
         connection.add_notice_handler(
             lambda diagnosis: self._notice(diagnosis.message_primary or "")
         )
@@ -110,6 +111,13 @@ class RemoteClient(Client):
         stream = ChangeStream(_messages(connection, text, request.params), release, interrupt)
         self._streams = [*self._streams, stream]
         return stream
+
+
+_AS_TEXTS = [
+    *(description.oid for description in TEXTUAL_TYPES.values()),
+    *(row.oid for row in type_rows() if row.type.is_of_records),
+]
+"""The object ids of types whose values are texts in Arrow."""
 
 
 class _IntervalLoader(Loader):
@@ -180,6 +188,7 @@ def _exponent(value: Decimal) -> int:
 
 def _column(described: psycopg.Column) -> Column:
     try:
-        return Column(described.name, type_of(described.type_code) or TEXT)
+        type = type_of(described.type_code) or TEXT
     except UnknownObject:
-        return Column(described.name, TEXT)
+        type = TEXT
+    return Column(described.name, TEXT if type.is_of_records else type)

@@ -250,6 +250,19 @@ class NotComposite(ReclockError):
         self.type = type
 
 
+class PseudoTypeColumn(ReclockError):
+    """A column that would be stored has a type that only values of queries have."""
+
+    sqlstate = "42P16"
+
+    def __init__(self, name: str, type: str) -> None:
+        super().__init__(
+            f'column "{name}" has pseudo-type {type}',
+            hint="make columns of the record's fields, as in (r).*, or cast it to text or jsonb",
+        )
+        self.name, self.type = name, type
+
+
 class AggregateNotAllowed(ReclockError):
     """An aggregate function stands where rows are not grouped yet, or inside another aggregate."""
 

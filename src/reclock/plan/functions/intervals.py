@@ -308,7 +308,7 @@ def average(engine: str, site: Site) -> str:
 def _with_intervals(
     types: Types, constants: Mapping[int, object]
 ) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
-    [type] = types
+    type = types[0] if len(types) == 1 else None
     return ((type,), compared_type(type)) if type is not None and type.has_intervals else None
 
 

@@ -84,7 +84,7 @@ from reclock.sql.queries.planned import (
     Untyped,
     has,
 )
-from reclock.sql.queries.record_values import field, is_record, record_of
+from reclock.sql.queries.record_values import document, field, is_record, record_of
 from reclock.sql.queries.row_functions import COLUMNS, PAIRS, ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope, ScopeColumn
 from reclock.sql.queries.session_functions import SEQUENCE_FUNCTIONS, is_about_session, signature
@@ -164,6 +164,10 @@ def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
     if name == "row":
         return record_of(list(map(default_to_text, row_values(arguments, context))))
     values = [scalar(argument, context) for argument in arguments]
+    if name in ("to_jsonb", "jsonb_build_array"):
+        values = list(map(document, values))
+    if name == "jsonb_build_object":
+        values[1::2] = map(document, values[1::2])
     if name in CALLED_TYPES and len(values) == 1:
         target = exp.DataType.build(name, dialect="postgres")
         return _cast_to(values[0], scalar_type(target), context)

@@ -6,8 +6,20 @@ from collections.abc import Iterable, Sequence
 
 from sqlglot import exp
 
-from reclock.algebra.relations import RESERVED_COLUMNS, TEXT, TIME_COLUMN, Column, TextLimit
-from reclock.errors import DuplicateColumn, ReservedName, SqlSyntaxError, UnsupportedSql
+from reclock.algebra.relations import (
+    RESERVED_COLUMNS,
+    TEXT,
+    TIME_COLUMN,
+    Column,
+    TextLimit,
+)
+from reclock.errors import (
+    DuplicateColumn,
+    PseudoTypeColumn,
+    ReservedName,
+    SqlSyntaxError,
+    UnsupportedSql,
+)
 from reclock.sql.queries.coercion import column_limit, scalar_type
 
 
@@ -62,9 +74,12 @@ def check_flat(columns: Sequence[Column], what: str) -> None:
 
 
 def check_stored(columns: Sequence[Column]) -> None:
-    """Raises ``UnsupportedSql`` or ``DuplicateColumn`` unless a collection can hold the columns."""
+    """Raises ``UnsupportedSql``, ``PseudoTypeColumn`` or ``DuplicateColumn`` unless a collection can
+    hold the columns."""
     _check_distinct_in_lake(column.name for column in columns)
     for column in columns:
+        if column.type.is_of_records:
+            raise PseudoTypeColumn(column.name, str(column.type))
         if not column.type.is_stored:
             raise UnsupportedSql(
                 f'column "{column.name}" has type {column.type}, which cannot be stored',

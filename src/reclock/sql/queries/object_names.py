@@ -21,7 +21,7 @@ _ARRAY_INPUT = 750
 
 
 _PSEUDO_TYPES = PSEUDO_TYPES | {
-    str(row.type): row.oid for row in type_rows() if row.category == "P"
+    str(row.type): row.oid for row in type_rows() if row.type.is_of_records
 }
 
 

@@ -60,6 +60,8 @@ def _name(node: exp.Expr) -> tuple[str | None, bool]:
             return "array", True
         case exp.AtTimeZone():
             return "timezone", True
+        case exp.Dot() if isinstance(node.expression, exp.Identifier):
+            return fold(node.expression), True
         case exp.Dot():
             return _name(node.expression)
         case _ if type(node) in SESSION_WORDS:

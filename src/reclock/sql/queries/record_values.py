@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeGuard
 
-from reclock.algebra.relations import INTEGER, RecordField, TypeName, record
+from reclock.algebra.relations import (
+    INTEGER,
+    JSONB,
+    TEXT,
+    RecordField,
+    ScalarType,
+    TypeName,
+    record,
+)
 from reclock.errors import UnknownColumn, UnsupportedSql
 from reclock.plan.functions.records import FIELD_OF, RECORD_OF
 from reclock.plan.scalars import Call, Case, Literal
 from reclock.sql.names import nearest
-from reclock.sql.queries.overloads import balanced, is_null, negated
+from reclock.sql.queries.overloads import balanced, call, is_null, negated
 from reclock.sql.queries.planned import Planned, TypedExpr, Untyped
 from reclock.sql.queries.scope import Scope
 
 
-def is_record(value: Planned) -> bool:
+def is_record(value: Planned) -> TypeGuard[TypedExpr]:
     return not isinstance(value, Untyped) and value.type.name is TypeName.RECORD
 
 
@@ -62,9 +71,45 @@ def field(value: TypedExpr, name: str) -> TypedExpr:
 
 
 def _field(value: TypedExpr, place: int) -> TypedExpr:
+    type = value.type.fields[place - 1].type
+    match value:
+        case Call(function, arguments) if function == RECORD_OF:
+            return arguments[place - 1]
+        case Case() | Literal():
+            return _of_branches(value, type, lambda branch: _field(branch, place))
+        case _:
+            return Call(FIELD_OF, (value, Literal(place, INTEGER)), type)
+
+
+def _of_branches(
+    value: Case[TypedExpr] | Literal, type: ScalarType, of: Callable[[TypedExpr], TypedExpr]
+) -> TypedExpr:
+    """``of`` each result of a CASE; NULL of NULL, which is the only constant that is a record."""
+    if isinstance(value, Literal):
+        return Literal(None, type)
+    branches = tuple((condition, of(result)) for condition, result in value.branches)
+    return Case(branches, of(value.otherwise), type)
+
+
+def document(value: Planned) -> Planned:
+    """A record as the JSON object of its fields; any other value itself.
+
+    The object is made here, because Spark calls no Python on the fields of a struct that it
+    computes.
+    """
+    return _object(value) if is_record(value) else value
+
+
+def _object(value: TypedExpr) -> TypedExpr:
+    if isinstance(value, Case | Literal):
+        return _of_branches(value, JSONB, _object)
+    members: list[Planned] = []
+    for name, member in fields(value):
+        members += [Literal(name, TEXT), document(member)]
+    built = call("jsonb_build_object", members)
     if isinstance(value, Call) and value.function == RECORD_OF:
-        return value.arguments[place - 1]
-    return Call(FIELD_OF, (value, Literal(place, INTEGER)), value.type.fields[place - 1].type)
+        return built
+    return Case(((is_null(value), Literal(None, JSONB)),), built, JSONB)
 
 
 def has_only_nulls(value: TypedExpr) -> TypedExpr:
