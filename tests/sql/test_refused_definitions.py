@@ -151,6 +151,8 @@ REFUSED = {
         'column "f" has pseudo-type record[]',
     ),
     "SELECT (flights).nothing FROM flights": ("42703", 'column "nothing" does not exist'),
+    "SELECT ROW(1, nowhere.*) FROM flights": ("42P01", 'unknown relation "nowhere"'),
+    "SELECT 1 FROM flights WHERE nowhere.* IS NULL": ("42P01", 'unknown relation "nowhere"'),
     "SELECT (flight).a FROM flights": ("42809", "type integer is not composite"),
     "SELECT (flight).* FROM flights": ("42809", "type integer is not composite"),
     "SELECT min(flights) FROM flights": ("42883", "min(record)"),

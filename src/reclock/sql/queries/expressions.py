@@ -173,9 +173,8 @@ def _column(node: exp.Column, context: ExprContext) -> TypedExpr:
     qualifier = _qualifier(node)
     scope = context.scope
     if isinstance(node.this, exp.Star):
-        row = whole_row(scope, qualifier)
-        if row is None:
-            raise UnknownRelation(".".join(qualifier), hint="it is not in the FROM clause")
+        if (row := whole_row(scope, qualifier)) is None:
+            raise _not_in_from(qualifier)
         return row
     name = fold(node.this)
     if (
@@ -198,6 +197,10 @@ def _column(node: exp.Column, context: ExprContext) -> TypedExpr:
         if row is None:
             raise
         return row
+
+
+def _not_in_from(qualifier: Sequence[str]) -> UnknownRelation:
+    return UnknownRelation(".".join(qualifier), hint="it is not in the FROM clause")
 
 
 def _qualifier(node: exp.Column) -> list[str]:
@@ -276,7 +279,11 @@ def starred(node: exp.Expr, context: ExprContext) -> list[tuple[str, TypedExpr]]
     """The names and values that ``t.*`` or ``(record).*`` stands for in a list; None if ``node`` is
     neither."""
     if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-        return [(each.name, ref) for each, ref in context.scope.row_of(_qualifier(node))]
+        qualifier = _qualifier(node)
+        columns = context.scope.row_of(qualifier)
+        if not columns:
+            raise _not_in_from(qualifier)
+        return [(each.name, ref) for each, ref in columns]
     if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Star):
         value = typed(node.this, context)
         if not is_record(value):

@@ -9,8 +9,8 @@ import pyarrow as pa
 from reclock.adapter.context.results import Result, check_years
 from reclock.adapter.context.texts import text_of
 from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
-from reclock.collections.schema import arrow_schema
 from reclock.collections.tables import rows_schema
+from reclock.compute.engines.engine import result_type
 from reclock.errors import NotNullViolation
 from reclock.plan.relational import Constant, Finishing
 from reclock.sql.catalog.entries import RelationEntry
@@ -36,8 +36,7 @@ def compute_rows(statement: Modify, run: Callable[[Select], Result]) -> pa.Table
 
 def numbered_schema(desc: RelationDesc) -> pa.Schema:
     """The types of the columns, which are called ``c0``, ``c1``, …"""
-    fields = enumerate(arrow_schema(desc, with_updates=False))
-    return pa.schema([pa.field(f"c{i}", field.type) for i, field in fields])
+    return pa.schema([(f"c{i}", result_type(type)) for i, type in enumerate(desc.types)])
 
 
 def read_all(result: Result, schema: pa.Schema) -> pa.Table:

@@ -7,7 +7,7 @@ depends on another is younger than that, so the views and indexes over the table
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -198,7 +198,7 @@ class Dependents:
         names = {fold(name) for name in node.find_all(exp.Identifier)}
         if not self._unpinned(node):
             return None
-        if _reads_all_columns(node, self.table.name.item):
+        if _reads_all_columns(node, {_called(table) for table in self._reads(node)}):
             return self.columns.renamed
         if not names & changed:
             return None
@@ -297,17 +297,27 @@ def _pinned_items(table: exp.Table) -> list[exp.Expr] | None:
     return items if all(_is_plain_column(item.unalias()) for item in items) else None
 
 
+def _called(table: exp.Table) -> str:
+    """The name by which the query knows the table."""
+    alias = table.args.get("alias")
+    return fold(alias.this) if alias is not None and alias.this else fold(table.this)
+
+
 def _is_plain_column(node: exp.Expr) -> bool:
     return isinstance(node, exp.Column) and not node.args.get("table") and not node.find(exp.Star)
 
 
-def _reads_all_columns(node: Statement, table: str) -> bool:
-    """Whether the meaning of the definition depends on which columns the table has."""
+def _reads_all_columns(node: Statement, names: Collection[str]) -> bool:
+    """Whether the meaning of the definition depends on which columns the table has, which it reads
+    by these names."""
     return (
-        any(isinstance(star.parent, exp.Select | exp.Column) for star in node.find_all(exp.Star))
+        any(
+            isinstance(star.parent, exp.Select | exp.Column | exp.Dot)
+            for star in node.find_all(exp.Star)
+        )
         or any(join.args.get("method") for join in node.find_all(exp.Join))
-        # the name of the table may stand for its whole row
-        or any(fold(column.this) == table for column in node.find_all(exp.Column))
+        # such a name may stand for its whole row
+        or any(fold(column.this) in names for column in node.find_all(exp.Column))
     )
 
 
