@@ -1,5 +1,7 @@
 """Records: structs of the engines. Engines compare them as PostgreSQL does, where two NULLs in one
-place are equal and a NULL is larger than any value; only their own order is written for Spark.
+place are equal and a NULL is larger than any value; only their own order is written for Spark. So
+no operator and no delta rule knows records. In engines their fields are named by place: the names
+are a part of the type alone.
 
 The names of these functions are none that SQL can call.
 """
