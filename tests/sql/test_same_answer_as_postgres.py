@@ -357,10 +357,11 @@ def test_quotients_are_printed_as_postgresql_prints_them(
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("name", PRINTED_BY_BOTH)
 def test_types_are_the_same_on_both_engines(
-    world: World, engine: DuckDbEngine, spark_engine: SparkEngine
+    name: str, world: World, engine: DuckDbEngine, spark_engine: SparkEngine
 ) -> None:
-    for sql in (sql for name in PRINTED_BY_BOTH for sql in queries(name) if " FROM " in sql):
+    for sql in (sql for sql in queries(name) if " FROM " in sql):
         select = world.select(sql)
         theirs = Counter(printed_answer(world, engine, select))
         try:
