@@ -66,7 +66,11 @@ def _keys(engine: str, site: Site, first: int) -> list[_Key]:
 def _duckdb_order(site: Site, first: int) -> str:
     """ORDER BY of what is no constant, which DuckDB refuses there."""
     constants = {site.arguments[i] for i in site.constants}
-    terms = [f"{key.sql} {key.direction}" for key in _keys("duckdb", site, first) if key.sql not in constants]
+    terms = [
+        f"{key.sql} {key.direction}"
+        for key in _keys("duckdb", site, first)
+        if key.sql not in constants
+    ]
     return f" ORDER BY {', '.join(terms)}" if terms else ""
 
 
