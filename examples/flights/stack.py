@@ -65,14 +65,19 @@ def clear(home: Path) -> None:
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
-def free_port() -> int:
-    """A port of loopback that nothing is bound to. It is below the ports that the system gives to
-    outgoing connections: one of those could take it in the minute before its server starts."""
-    while True:
-        port = random.randrange(20_000, 32_768)
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
+def free_ports(count: int) -> list[int]:
+    """Different ports of loopback that nothing is bound to. They are below the ports that the system
+    gives to outgoing connections: one of those could take a port in the minute before its server
+    starts."""
+    ports: list[int] = []
+    with ExitStack() as bound:
+        while len(ports) < count:
+            port = random.randrange(20_000, 32_768)
+            probe = bound.enter_context(socket.socket())
+            with suppress(OSError):
+                probe.bind(("127.0.0.1", port))
+                ports.append(port)
+    return ports
 
 
 @dataclass(frozen=True)
@@ -120,8 +125,8 @@ def running(
     airflow_home, logs = home / "airflow", home / "logs"
     for folder in (airflow_home, logs):
         folder.mkdir(parents=True, exist_ok=True)
-    port, spark_port, http_port = port or free_port(), free_port(), free_port()
-    sql_port = sql_port or free_port()
+    free = free_ports(4)
+    port, sql_port, spark_port, http_port = port or free[0], sql_port or free[1], *free[2:]
     url = f"http://127.0.0.1:{port}"
     environment = os.environ | _settings(home, airflow_home, url, spark_port, http_port)
     password = _password(airflow_home)
