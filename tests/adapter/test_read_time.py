@@ -97,3 +97,15 @@ def test_a_time_to_come_cannot_be_read_and_the_relations_are_named(tmp_path: Pat
             NotReadable, match=r'"reclock.public.t", "reclock.public.u" cannot be read at 5000'
         ):
             last_answer(session, "SELECT n FROM v AS OF 5000")
+
+
+@pytest.mark.parametrize("level", ["read uncommitted", "Read Committed", "repeatable read"])
+def test_a_weaker_level_of_isolation_becomes_the_strictest(
+    environment: Environment, level: str
+) -> None:
+    session = Session(environment)
+    last_answer(
+        session,
+        f"SET transaction_isolation = 'serializable'; SET transaction_isolation = '{level}'",
+    )
+    assert last_answer(session, "SHOW transaction_isolation") == [("strict serializable",)]

@@ -489,15 +489,3 @@ def test_a_setting_is_shown_in_its_largest_unit(
 def test_what_pools_send_when_a_connection_comes_back(ada: Session) -> None:
     assert run(ada, "CLOSE ALL; UNLISTEN *; RESET ALL") == "RESET"
     assert run(ada, "UNLISTEN *") == "UNLISTEN"
-
-
-@pytest.mark.parametrize("level", ["read uncommitted", "Read Committed", "repeatable read"])
-def test_a_weaker_level_of_isolation_becomes_the_strictest(
-    environment: Environment, level: str
-) -> None:
-    session = Session(environment)
-    run(
-        session,
-        f"SET transaction_isolation = 'serializable'; SET transaction_isolation = '{level}'",
-    )
-    assert run(session, "SHOW transaction_isolation") == [("strict serializable",)]

@@ -33,7 +33,7 @@ _SAMPLES = 3
 _SHARE_OF_TRIALS = 0.1
 """The share of the time spent on an index's refreshes that trials of the dearer way may waste."""
 
-_MOST_DOUBLINGS = 4
+_MOST_HALVINGS = 4
 """Each trial that confirms the estimates halves the share of the next ones, at most this often: a
 refresh from changes after it has state to build again."""
 
@@ -151,7 +151,7 @@ class RefreshCosts:
         with self._guard:
             costs = self._indexes[index]
             lost = estimates[dearer] - estimates[cheaper] + costs.warm_up_seconds
-            share = _SHARE_OF_TRIALS / 2 ** min(costs.confirmed[dearer], _MOST_DOUBLINGS)
+            share = _SHARE_OF_TRIALS / 2 ** min(costs.confirmed[dearer], _MOST_HALVINGS)
             is_trial = lost <= share * costs.seconds_since[dearer] and not is_too_dear
             costs.limit = estimates[cheaper] if is_trial else None
         return RefreshChoice(dearer if is_trial else cheaper, estimates)

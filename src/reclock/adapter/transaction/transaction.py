@@ -19,14 +19,14 @@ from reclock.adapter.transaction.references import (
     ReferenceMark,
     References,
 )
+from reclock.adapter.transaction.table_reads import add_read, tables_read
 from reclock.adapter.transaction.temporary import TemporaryObjects, TemporaryState
 from reclock.adapter.transaction.used_relations import UsedRelation
-from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollectionId
+from reclock.algebra.ids import TABLES, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.keys import Keys
 from reclock.collections.table_commits import Commit, Dependencies
 from reclock.collections.tables import rows_of, rows_schema, table_id, updates_at
-from reclock.compute.reads.lookups import point_lookups
 from reclock.errors import (
     CatalogMoved,
     CollectionDamaged,
@@ -465,28 +465,6 @@ class Transaction:
         for id, used in self._used.items():
             if not used.is_still(catalog, self.writes.get(id, ())):
                 raise RelationChanged(str(used.entry.name))
-
-
-def tables_read(definition: Plan) -> dict[GlobalId, Keys | None]:
-    """The tables that a plan over collections reads, and by which keys; None stands for all
-    rows."""
-    tables: dict[GlobalId, Keys | None] = {
-        id.source_id: None
-        for id in collections(definition)
-        if id.has_times and id.collection is CollectionType.TABLE
-    }
-    for get, column, values in point_lookups(definition):
-        if get.collection.source_id in tables:
-            tables[get.collection.source_id] = Keys(get.desc.names[column], values)
-    return tables
-
-
-def add_read(reads: dict[GlobalId, Keys | None], table: GlobalId, keys: Keys | None) -> None:
-    """Add to ``reads`` that the table is read by ``keys``, or all of it."""
-    known = reads.get(table)
-    if table in reads:
-        keys = known.union(keys) if known is not None and keys is not None else None
-    reads[table] = keys
 
 
 def _reads_other_relations() -> UnsupportedSql:

@@ -251,41 +251,13 @@ def _write_moments(operator: str, site: Site, engine: str) -> str:
                 f"datediff({left}, {right})" if is_spark else f"CAST(({left} - {right}) AS INTEGER)"
             )
         days = site.constants.get(0 if left == site.arguments[1] else 1)
-        return _days_later(engine, operator, left, right, days)
+        return intervals.days_later(engine, operator, left, right, days)
     elapsed = (
         f"timestampdiff(MICROSECOND, {right}, {left})"
         if is_spark
         else f"(epoch_us({left}) - epoch_us({right}))"
     )
     return intervals.difference_of_moments(engine, elapsed)
-
-
-_DATES = "BETWEEN -2440588 AND 2145042905"
-"""PostgreSQL's dates, as days since 1970."""
-_FEW_DAYS = 1_000_000
-"""So many days lead from no date to one that an engine does not have."""
-
-
-def _days_later(engine: str, operator: str, date: str, days: str, constant: object) -> str:
-    """The date so many days later, or earlier. An engine's own sum may wrap around."""
-    is_spark = engine == "spark"
-
-    def moved(date: str, days: str) -> str:
-        return (
-            f"date_add({date}, ({operator} {days}))" if is_spark else f"({date} {operator} {days})"
-        )
-
-    def checked(date: str, days: str) -> str:
-        since = (
-            f"CAST(unix_date({date}) AS BIGINT)" if is_spark else f"({date} - DATE '1970-01-01')"
-        )
-        error = raised(engine, "22008", "'date out of range'")
-        is_date = f"{since} {operator} {days} {_DATES}"
-        return f"CASE WHEN {is_date} THEN {moved(date, days)} ELSE {error} END"
-
-    if isinstance(constant, int) and abs(constant) <= _FEW_DAYS:
-        return moved(date, days)
-    return intervals.computed(engine, [date, days], checked)
 
 
 def _divide_duckdb(site: Site) -> str:

@@ -8,6 +8,7 @@ from reclock.plan.functions.floats import with_value
 from reclock.plan.functions.json_calls import checked, json_call
 from reclock.plan.functions.registry import Site, Writer, scalar
 from reclock.plan.functions.sql_names import raised, string
+from reclock.plan.functions.text import part_bounds
 from reclock.plan.functions.typing import exact
 
 _BASE64_LINE = 76
@@ -55,20 +56,12 @@ def _hashed(engine: str, bits: int) -> Writer:
 
 
 def _part(engine: str) -> Writer:
-    """As of text: positions count from 1 and may lie before the first."""
+    """As of text, with two digits a byte."""
 
     def write(site: Site) -> str:
-        value, start = site.arguments[:2]
-        begin = f"(CASE WHEN {start} < 1 THEN 1 ELSE {start} END)"
-        if len(site.arguments) == 2:
-            return f"unhex(substring(hex({value}), {begin} * 2 - 1))"
-        length = site.arguments[2]
-        error = raised(engine, "22011", "'negative substring length not allowed'")
-        cut = f"(CASE WHEN {start} + {length} < 1 THEN 0 ELSE {start} + {length} - 1 END)"
-        kept = (
-            f"(CASE WHEN {length} < 0 THEN {error} WHEN {start} < 1 THEN {cut} ELSE {length} END)"
-        )
-        return f"unhex(substring(hex({value}), {begin} * 2 - 1, {kept} * 2))"
+        begin, length = part_bounds(engine, site)
+        digits = "" if length is None else f", {length} * 2"
+        return f"unhex(substring(hex({site.arguments[0]}), {begin} * 2 - 1{digits}))"
 
     return write
 

@@ -198,6 +198,34 @@ def native(by: Parts) -> str:
     return f"(to_months({by.months}) + to_days({by.days}) + to_microseconds({by.microseconds}))"
 
 
+_DATES = "BETWEEN -2440588 AND 2145042905"
+"""PostgreSQL's dates, as days since 1970."""
+_FEW_DAYS = 1_000_000
+"""So many days lead from no date to one that an engine does not have."""
+
+
+def days_later(engine: str, operator: str, date: str, days: str, constant: object) -> str:
+    """The date so many days later, or earlier. An engine's own sum may wrap around."""
+    is_spark = engine == "spark"
+
+    def moved(date: str, days: str) -> str:
+        return (
+            f"date_add({date}, ({operator} {days}))" if is_spark else f"({date} {operator} {days})"
+        )
+
+    def checked(date: str, days: str) -> str:
+        since = (
+            f"CAST(unix_date({date}) AS BIGINT)" if is_spark else f"({date} - DATE '1970-01-01')"
+        )
+        error = raised(engine, "22008", "'date out of range'")
+        is_date = f"{since} {operator} {days} {_DATES}"
+        return f"CASE WHEN {is_date} THEN {moved(date, days)} ELSE {error} END"
+
+    if isinstance(constant, int) and abs(constant) <= _FEW_DAYS:
+        return moved(date, days)
+    return computed(engine, [date, days], checked)
+
+
 def difference_of_moments(engine: str, microseconds: str) -> str:
     """The difference in microseconds, as days and a rest of the same sign."""
     quotient = "{0} // {1}" if engine == "duckdb" else "{0} DIV {1}"

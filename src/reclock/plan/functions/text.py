@@ -38,22 +38,25 @@ def _texts(at_least: int, *, needs_text: bool) -> Resolver:
     return resolve
 
 
-def _substring(engine: str) -> Writer:
-    """Positions count from 1 and may lie before the text, as the standard has it; a negative length
-    is an error."""
+def part_bounds(engine: str, site: Site) -> tuple[str, str | None]:
+    """Where a ``substring`` begins, from 1, and its length, if it has one. The position may lie
+    before the first, as the standard has it; a negative length is an error."""
+    start = site.arguments[1]
+    begin = f"(CASE WHEN {start} < 1 THEN 1 ELSE {start} END)"
+    if len(site.arguments) == 2:
+        return begin, None
+    length = site.arguments[2]
+    error = raised(engine, "22011", "'negative substring length not allowed'")
+    cut = f"(CASE WHEN {start} + {length} < 1 THEN 0 ELSE {start} + {length} - 1 END)"
+    return begin, (
+        f"(CASE WHEN {length} < 0 THEN {error} WHEN {start} < 1 THEN {cut} ELSE {length} END)"
+    )
 
+
+def _substring(engine: str) -> Writer:
     def write(site: Site) -> str:
-        text, start = site.arguments[:2]
-        begin = f"(CASE WHEN {start} < 1 THEN 1 ELSE {start} END)"
-        if len(site.arguments) == 2:
-            return f"substring({text}, {begin})"
-        length = site.arguments[2]
-        error = raised(engine, "22011", "'negative substring length not allowed'")
-        cut = f"(CASE WHEN {start} + {length} < 1 THEN 0 ELSE {start} + {length} - 1 END)"
-        kept = (
-            f"(CASE WHEN {length} < 0 THEN {error} WHEN {start} < 1 THEN {cut} ELSE {length} END)"
-        )
-        return f"substring({text}, {begin}, {kept})"
+        begin, length = part_bounds(engine, site)
+        return f"substring({site.arguments[0]}, {begin}{'' if length is None else f', {length}'})"
 
     return write
 

@@ -18,7 +18,8 @@ from reclock.adapter.context.results import Result
 from reclock.adapter.query.queries import QueryExecution
 from reclock.adapter.statement_context import StatementContext
 from reclock.adapter.statements.tables.referential_actions import ReferentialActions
-from reclock.adapter.transaction.transaction import StatementStart, Transaction, add_read
+from reclock.adapter.transaction.table_reads import add_read
+from reclock.adapter.transaction.transaction import StatementStart, Transaction
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN
 from reclock.collections.key_hashes import KeyColumns

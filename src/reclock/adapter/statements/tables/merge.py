@@ -32,7 +32,7 @@ from reclock.adapter.statements.tables.rows import (
     read_all,
     with_diff,
 )
-from reclock.adapter.transaction.transaction import tables_read
+from reclock.adapter.transaction.table_reads import tables_read
 from reclock.algebra.relations import RelationDesc
 from reclock.catalog.acl import Privilege
 from reclock.collections.key_hashes import KeyColumns

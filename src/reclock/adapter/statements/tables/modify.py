@@ -26,7 +26,7 @@ from reclock.adapter.statements.tables.changes import (
 )
 from reclock.adapter.statements.tables.on_conflict import InsertOrUpdate, keys_read
 from reclock.adapter.statements.tables.rows import check_not_null, compute_rows, with_diff
-from reclock.adapter.transaction.transaction import tables_read
+from reclock.adapter.transaction.table_reads import tables_read
 from reclock.algebra.relations import RelationDesc
 from reclock.catalog.acl import Privilege
 from reclock.collections.table_queues import Turn

@@ -17,7 +17,7 @@ from reclock.adapter.statements.tables.changes import (
 from reclock.adapter.statements.tables.merge import merge, reads_of_merge
 from reclock.adapter.statements.tables.modify import modify, reads_of_modify
 from reclock.adapter.statements.tables.rows import numbered_schema, read_all
-from reclock.adapter.transaction.transaction import tables_read
+from reclock.adapter.transaction.table_reads import tables_read
 from reclock.algebra.relations import RelationDesc
 from reclock.collections.table_queues import Turn
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
