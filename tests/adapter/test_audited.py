@@ -60,7 +60,8 @@ CREATE SECRET word AS 'open sesame';
 ALTER SECRET word AS 'another';
 CREATE CONNECTION away TO KAFKA (BROKER 'localhost:9092') WITH (VALIDATE = FALSE);
 CREATE SCHEMA lab;
-DROP SCHEMA lab
+ALTER SCHEMA lab RENAME TO workshop;
+DROP SCHEMA workshop
 """
 
 

@@ -174,6 +174,7 @@ CASES = (
     Case("ALTER SOURCE flights SET (RETAIN HISTORY FOR '1d')", owns=("flights",)),
     Case("ALTER SOURCE flights RENAME TO trips", owns=("flights",)),
     Case("CREATE SCHEMA n", (("CREATE", "reclock"),)),
+    Case("ALTER SCHEMA public RENAME TO n", (("CREATE", "reclock"),), ("public",)),
     Case("DROP SCHEMA public CASCADE", owns=("public",)),
     Case("CREATE CLUSTER n", (("CREATECLUSTER", "system"),)),
     Case("ALTER CLUSTER sized VIRTUAL", owns=("sized",)),

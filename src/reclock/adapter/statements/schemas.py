@@ -1,13 +1,15 @@
-"""Schemas: CREATE and DROP."""
+"""Schemas: CREATE, RENAME and DROP."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from reclock.adapter.planning.authorization import AuthorizationContext, Requirements, requires
 from reclock.adapter.transaction.catalog_change import CatalogChange, defines
 from reclock.catalog.acl import Privilege
 from reclock.catalog.objects import Kind, Schema
 from reclock.catalog.roles import default_acl
-from reclock.sql.statements.schemas.plan import CreateSchema, DropSchemas
+from reclock.sql.statements.schemas.plan import CreateSchema, DropSchemas, RenameSchema
 
 
 @requires(CreateSchema)
@@ -25,6 +27,21 @@ def _(statement: CreateSchema, change: CatalogChange) -> None:
         )
     )
     change.audit("create", "schema", statement.name)
+
+
+@requires(RenameSchema)
+def _(statement: RenameSchema, context: AuthorizationContext) -> Requirements:
+    may_create = context.need((Kind.DATABASE, statement.database_id), Privilege.CREATE)
+    return context.require(may_create, owner_of=((Kind.SCHEMA, statement.id),))
+
+
+@defines(RenameSchema)
+def _(statement: RenameSchema, change: CatalogChange) -> None:
+    schema = change.tx.snapshot.schemas[statement.id]
+    change.tx.update(replace(schema, name=statement.name))
+    for item_id, create_sql in statement.redefined:
+        change.redefine(item_id, create_sql)
+    change.audit("alter", "schema", schema.name, renamed_to=statement.name)
 
 
 @requires(DropSchemas)

@@ -73,14 +73,14 @@ def alter(parser: StatementParser, words: tuple[str, ...]) -> Statement:
     return alteration(parser, name, exists)
 
 
-@parses("ALTER SCHEMA|DATABASE")
-def alter_namespace(parser: StatementParser, words: tuple[str, ...]) -> AlterOwnerStatement:
+@parses("ALTER DATABASE")
+def alter_database(parser: StatementParser, words: tuple[str, ...]) -> AlterOwnerStatement:
     start = parser.index
     name = parser.object_name()
     if not parser.accept("OWNER", "TO"):
         parser.retreat(start - 1)
         parser.unsupported("ALTER")
-    return AlterOwnerStatement(kind=words[1], this=name, to=parser.role_name())
+    return AlterOwnerStatement(kind="DATABASE", this=name, to=parser.role_name())
 
 
 @generates(DropStatement)

@@ -1,4 +1,4 @@
-"""CREATE SCHEMA and DROP SCHEMA."""
+"""CREATE SCHEMA, ALTER SCHEMA and DROP SCHEMA."""
 
 from __future__ import annotations
 
@@ -13,12 +13,17 @@ from reclock.errors import (
     SystemObjectProtected,
     UnknownObject,
 )
-from reclock.sql.catalog.entries import Entry
+from reclock.sql.catalog.entries import Entry, Scope
 from reclock.sql.catalog.lookups import dependents_closure, snapshot_of
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.names import SYSTEM_SCHEMAS, SessionNames, nearest, parts
+from reclock.sql.names import SYSTEM_SCHEMAS, SessionNames, fold, nearest, parts
 from reclock.sql.planning.registry import Skipped, plans
-from reclock.sql.statements.schemas.syntax import CreateSchemaStatement, DropSchemasStatement
+from reclock.sql.statements.schemas.renamed_text import in_renamed_schema
+from reclock.sql.statements.schemas.syntax import (
+    CreateSchemaStatement,
+    DropSchemasStatement,
+    RenameSchemaStatement,
+)
 from reclock.sql.statements.tables.dropped_keys import Redefined, keys_dropped_with
 
 _RESERVED_PREFIXES = ("mz_", "pg_")
@@ -32,8 +37,7 @@ def create_schema(
     database = qualifier[0] if qualifier else session.database
     if database not in catalog.databases:
         raise UnknownObject("database", database, hint=nearest(database, catalog.databases))
-    if name in SYSTEM_SCHEMAS or name.startswith(_RESERVED_PREFIXES):
-        raise ReservedName(name, hint='names of schemas do not begin with "mz_" or "pg_"')
+    _check_not_reserved(name)
     if (database, name) in catalog.schemas:
         if node.args.get("exists"):
             return Skipped("CREATE SCHEMA", f'schema "{name}" already exists, skipping')
@@ -42,6 +46,44 @@ def create_schema(
     if database_object is None:
         raise UnknownObject("database", database)
     return CreateSchema(database_object.id, name)
+
+
+def _check_not_reserved(name: str) -> None:
+    if name in SYSTEM_SCHEMAS or name.startswith(_RESERVED_PREFIXES):
+        raise ReservedName(name, hint='names of schemas do not begin with "mz_" or "pg_"')
+
+
+@plans(RenameSchemaStatement)
+def rename_schema(
+    node: RenameSchemaStatement, catalog: PlannerCatalog, session: SessionNames
+) -> RenameSchema:
+    """Plan ALTER SCHEMA … RENAME TO. Every definition that names an object of the schema is written
+    again."""
+    scope = catalog.scope(parts(node.this), session)
+    database, old_name = scope
+    if database is None:
+        raise SystemObjectProtected(old_name)
+    new_name = fold(node.args["to"])
+    _check_not_reserved(new_name)
+    if (database, new_name) in catalog.schemas:
+        raise DuplicateObject("schema", new_name)
+    redefined: list[tuple[GlobalId, str]] = []
+    for item in snapshot_of(catalog).items.values():
+        text = in_renamed_schema(item.create_sql or "", (database, old_name), new_name)
+        if text is not None:
+            redefined.append((item.id, text))
+    schema = _schema(scope, catalog)
+    assert schema.database_id is not None
+    return RenameSchema(schema.id, schema.database_id, new_name, tuple(redefined))
+
+
+def _schema(scope: Scope, catalog: PlannerCatalog) -> Schema:
+    snapshot = snapshot_of(catalog)
+    database = snapshot.database_by_name(scope[0]) if scope[0] is not None else None
+    schema = snapshot.schema_by_name(database.id if database is not None else None, scope[1])
+    if schema is None:
+        raise UnknownObject("schema", scope[1])
+    return schema
 
 
 @plans(DropSchemasStatement)
@@ -60,12 +102,7 @@ def drop_schemas(
             notices.append(f'schema "{".".join(name)}" does not exist, skipping')
             continue
         scope = catalog.scope(name, session)
-        snapshot = snapshot_of(catalog)
-        of = snapshot.database_by_name(scope[0]) if scope[0] is not None else None
-        schema = snapshot.schema_by_name(of.id if of is not None else None, scope[1])
-        if schema is None:
-            raise UnknownObject("schema", name[-1])
-        schemas.append(schema)
+        schemas.append(_schema(scope, catalog))
         inside += catalog.within(scope).values()
     if not schemas:
         return Skipped("DROP SCHEMA", "; ".join(notices))
@@ -85,6 +122,17 @@ class CreateSchema:
     database_id: int
     name: str
     tag: str = "CREATE SCHEMA"
+
+
+@dataclass(frozen=True, slots=True)
+class RenameSchema:
+    """``redefined`` has the new text of every definition that names an object of the schema."""
+
+    id: int
+    database_id: int
+    name: str
+    redefined: Redefined
+    tag: str = "ALTER SCHEMA"
 
 
 @dataclass(frozen=True, slots=True)

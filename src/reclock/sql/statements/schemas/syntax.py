@@ -1,4 +1,4 @@
-"""CREATE SCHEMA and DROP SCHEMA."""
+"""CREATE SCHEMA, ALTER SCHEMA and DROP SCHEMA."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import ClassVar
 from sqlglot import exp
 from sqlglot.generator import Generator
 
+from reclock.sql.statements.objects.syntax import AlterOwnerStatement
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
@@ -15,6 +16,10 @@ from reclock.sql.syntax.writing import generates, joined, listed, when
 
 class CreateSchemaStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False}
+
+
+class RenameSchemaStatement(Statement):
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "to": True}
 
 
 class DropSchemasStatement(Statement):
@@ -27,6 +32,18 @@ class DropSchemasStatement(Statement):
 def create_schema(parser: StatementParser, words: tuple[str, ...]) -> CreateSchemaStatement:
     exists = parser.if_not_exists()
     return CreateSchemaStatement(this=_schema_name(parser), exists=exists)
+
+
+@parses("ALTER SCHEMA")
+def alter_schema(
+    parser: StatementParser, words: tuple[str, ...]
+) -> RenameSchemaStatement | AlterOwnerStatement:
+    name = _schema_name(parser)
+    if parser.accept("OWNER", "TO"):
+        return AlterOwnerStatement(kind="SCHEMA", this=name, to=parser.role_name())
+    if not parser.accept("RENAME", "TO"):
+        parser.raise_error("Expected RENAME TO or OWNER TO")
+    return RenameSchemaStatement(this=name, to=parser.name())
 
 
 @parses("DROP SCHEMA")
@@ -46,6 +63,11 @@ def _schema_name(parser: StatementParser) -> exp.Table:
 @generates(CreateSchemaStatement)
 def _write_create_schema(write: Generator, node: exp.Expression) -> str:
     return joined("CREATE SCHEMA", when(node, "exists", "IF NOT EXISTS"), write.sql(node, "this"))
+
+
+@generates(RenameSchemaStatement)
+def _write_rename_schema(write: Generator, node: exp.Expression) -> str:
+    return f"ALTER SCHEMA {write.sql(node, 'this')} RENAME TO {write.sql(node, 'to')}"
 
 
 @generates(DropSchemasStatement)

@@ -1,0 +1,42 @@
+"""The text of a definition after a schema got another name."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from reclock.errors import SqlSyntaxError
+from reclock.sql.names import QualifiedName, fold, identifier, parts
+from reclock.sql.statements.sequences.calls import called_sequences, sequence_parts
+from reclock.sql.syntax.dialect import to_sql
+from reclock.sql.syntax.parse import parse_one
+
+
+def in_renamed_schema(create_sql: str, schema: tuple[str, str], to: str) -> str | None:
+    """The text of a definition after ``schema``, a database and a name in it, was renamed ``to``.
+    None if the text names nothing in the schema, or cannot be read."""
+    try:
+        node = parse_one(create_sql)
+    except SqlSyntaxError:
+        return None  # the item is quarantined, and stays so
+    relations = [table for table in node.find_all(exp.Table) if parts(table)[:-1] == schema]
+    sequences = [call for call in called_sequences(node) if sequence_parts(call)[:-1] == schema]
+    names = {parts(relation)[-1] for relation in relations}
+    for column in node.find_all(exp.Column):
+        if _relation_of(column, schema) in names:
+            column.set("db", identifier(to))
+    for relation in relations:
+        relation.set("db", identifier(to))
+    for call in sequences:
+        name = QualifiedName(schema[0], to, sequence_parts(call)[-1])
+        call.set("this", str(name))
+    return to_sql(node) if relations or sequences else None
+
+
+def _relation_of(column: exp.Column, schema: tuple[str, str]) -> str | None:
+    """The name of the relation in the schema by which the column is qualified, if it is."""
+    database, name = column.args.get("catalog"), column.args.get("db")
+    if name is None or fold(name) != schema[1]:
+        return None
+    if database is not None and fold(database) != schema[0]:
+        return None
+    return fold(column.args["table"])
