@@ -121,6 +121,8 @@ EXECUTED = """
     EXECUTE p ((SELECT 1), 'a', 1, NULL, NULL, NULL, NULL);
     EXECUTE p (count(*), 'a', 1, NULL, NULL, NULL, NULL);
     EXECUTE p (a, 'a', 1, NULL, NULL, NULL, NULL);
+    EXECUTE p;
+    EXECUTE p (1, 'a', 1);
     DEALLOCATE p
 """
 

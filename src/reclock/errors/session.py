@@ -43,13 +43,26 @@ class CachedPlanChanged(ReclockError):
 
 
 class WrongNumberOfParameters(ReclockError):
-    """A prepared statement was executed with more or fewer values than it has parameters."""
+    """A client bound more or fewer values than the prepared statement has parameters."""
 
     sqlstate = "08P01"
 
     def __init__(self, name: str, *, given: int, wanted: int) -> None:
         super().__init__(
             f'prepared statement "{name}" requires {wanted} parameters, but {given} were supplied'
+        )
+        self.name, self.given, self.wanted = name, given, wanted
+
+
+class WrongNumberOfValues(ReclockError):
+    """EXECUTE has more or fewer values than the prepared statement has parameters."""
+
+    sqlstate = "42601"
+
+    def __init__(self, name: str, *, given: int, wanted: int) -> None:
+        super().__init__(
+            f'wrong number of parameters for prepared statement "{name}"',
+            detail=f"Expected {wanted} parameters but got {given}.",
         )
         self.name, self.given, self.wanted = name, given, wanted
 

@@ -20,7 +20,7 @@ from reclock.adapter.session.prepared import PreparedStatement, PreparedStatemen
 from reclock.adapter.statement_context import Answer
 from reclock.algebra.interval_reading import interval_of
 from reclock.algebra.relations import ScalarType
-from reclock.errors import NoTransaction, TypeMismatch, UnsupportedSql, WrongNumberOfParameters
+from reclock.errors import NoTransaction, TypeMismatch, UnsupportedSql, WrongNumberOfValues
 from reclock.plan.scalars import Literal
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, fold
@@ -210,7 +210,7 @@ def _values(node: ExecuteStatement, prepared: PreparedStatement, call: SessionCa
     """The values of EXECUTE, each of its parameter's type."""
     expressions = node.args.get("values") or []
     if len(expressions) != len(prepared.parameter_types):
-        raise WrongNumberOfParameters(
+        raise WrongNumberOfValues(
             prepared.name, given=len(expressions), wanted=len(prepared.parameter_types)
         )
     return [

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, NoReturn
 
 from sqlglot import exp
 from sqlglot.generator import Generator
 
+from reclock.errors import UnsupportedSql
 from reclock.sql.statements.tables.alter_syntax import rename_part
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
@@ -75,12 +76,19 @@ def alter(parser: StatementParser, words: tuple[str, ...]) -> Statement:
 
 @parses("ALTER DATABASE")
 def alter_database(parser: StatementParser, words: tuple[str, ...]) -> AlterOwnerStatement:
-    start = parser.index
     name = parser.object_name()
     if not parser.accept("OWNER", "TO"):
-        parser.retreat(start - 1)
-        parser.unsupported("ALTER")
+        raise UnsupportedSql("ALTER DATABASE is not supported", hint="only its owner changes")
     return AlterOwnerStatement(kind="DATABASE", this=name, to=parser.role_name())
+
+
+@parses("CREATE DATABASE", "DROP DATABASE")
+def change_databases(parser: StatementParser, words: tuple[str, ...]) -> NoReturn:
+    raise UnsupportedSql(
+        f"{words[0]} DATABASE is not supported",
+        detail="An environment has one database.",
+        hint=f"use {words[0]} SCHEMA, or another environment",
+    )
 
 
 @generates(DropStatement)

@@ -63,6 +63,11 @@ class DefaultPrivilegesStatement(Statement):
 
 _GRANTED = ("TABLE", "SECRET", "CONNECTION", "SEQUENCE", "SCHEMA", "DATABASE", "CLUSTER")
 PLURALS = {f"{kind}S": kind for kind in _GRANTED}
+_OPEN_TO_ALL = ("CONNECT", "TEMPORARY", "TEMP")
+"""Privileges of PostgreSQL that nobody needs here."""
+_UNSUPPORTED = ("REFERENCES", "TRIGGER", "TRUNCATE", "EXECUTE", "MAINTAIN", "SET")
+"""Privileges of PostgreSQL for what does not exist here, or what takes ownership."""
+_UNSUPPORTED_PLURALS = ("TYPES", "FUNCTIONS", "ROUTINES")
 
 
 @parses("REASSIGN")
@@ -132,12 +137,18 @@ def _privilege_or_role(parser: StatementParser) -> exp.Identifier:
 
 
 def _privilege(parser: StatementParser, name: exp.Identifier) -> exp.Var:
-    if name.args.get("quoted") or name.name.upper() not in Privilege.__members__:
-        raise SqlSyntaxError(
-            f'unrecognized privilege "{name.name}"',
-            hint=f"privileges are {', '.join(Privilege.__members__)}",
+    privilege = name.name.upper()
+    if not name.args.get("quoted") and privilege in Privilege.__members__:
+        return exp.Var(this=privilege)
+    if privilege in _OPEN_TO_ALL:
+        raise UnsupportedSql(
+            f"the privilege {privilege} is not supported",
+            hint="roles with LOGIN may connect, and every role may create temporary objects",
         )
-    return exp.Var(this=name.name.upper())
+    hint = f"privileges are {', '.join(Privilege.__members__)}"
+    if privilege in _UNSUPPORTED:
+        raise UnsupportedSql(f"the privilege {privilege} is not supported", hint=hint)
+    raise SqlSyntaxError(f'unrecognized privilege "{name.name}"', hint=hint)
 
 
 def _targets(parser: StatementParser) -> tuple[str, list[exp.Expression] | None]:
@@ -196,6 +207,8 @@ def alter_default_privileges(
         else [_privilege(parser, name) for name in parser.comma_list(_privilege_or_role)]
     )
     parser.expect("ON")
+    if parser.accept_any(_UNSUPPORTED_PLURALS):
+        raise UnsupportedSql(f"default privileges on {parser.last_word} are not supported")
     if not parser.accept_any(PLURALS):
         parser.raise_error(f"Expected {', '.join(PLURALS)}")
     kind = PLURALS[parser.last_word]
