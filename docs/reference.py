@@ -141,6 +141,8 @@ _SYNTAX = {
     "is_false": "x IS FALSE",
     "not": "NOT x",
     "only row": "(SELECT …)",
+    "LIMIT of": "LIMIT x",
+    "OFFSET of": "OFFSET x",
     "record of": "ROW(a, b), or (a, b), or the name of a relation",
     "field of": "(record).name",
     "interval span": "(how intervals are compared)",

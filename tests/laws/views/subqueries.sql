@@ -6,3 +6,8 @@ SELECT a, (a, b) NOT IN (SELECT a, b FROM u) OR EXISTS (SELECT FROM u WHERE u.a 
 SELECT a > ALL (SELECT u.a FROM u WHERE u.b <> t.b), (SELECT DISTINCT u.b FROM u WHERE u.a = t.a AND u.b > 'p') FROM t;
 SELECT t.a, x.* FROM t LEFT JOIN LATERAL (SELECT a FROM u WHERE u.a > t.a UNION SELECT t.a + 1 ORDER BY 1 LIMIT 1) x ON x.a > 1;
 SELECT t.a, u.b FROM t LEFT JOIN u ON t.a = u.a AND u.b IN (SELECT b FROM t);
+SELECT t.a, x.* FROM t, LATERAL (SELECT u.a AS k, u.b FROM u ORDER BY u.a, u.b LIMIT t.a OFFSET t.a - 1) x;
+SELECT t.a, x.* FROM t LEFT JOIN LATERAL (SELECT DISTINCT b FROM u ORDER BY b LIMIT (SELECT count(*) FROM u AS v WHERE v.a >= t.a)) x ON true;
+SELECT a FROM u ORDER BY a, b LIMIT (SELECT min(a) FROM t) OFFSET (SELECT count(*) FROM t WHERE a = 2);
+SELECT t.a, x.* FROM t, LATERAL (WITH c(m) AS (SELECT max(u.a) FROM u WHERE u.a < t.a) SELECT c.m, s.* FROM c LEFT JOIN (SELECT (SELECT m FROM c) AS k, b FROM u) s ON s.k = c.m) x;
+SELECT a, (WITH c AS (SELECT u.a FROM u WHERE u.a <= t.a) SELECT count(*) FROM c JOIN c AS d ON c.a < d.a OR c.a = t.a) AS n FROM t;

@@ -222,3 +222,5 @@ SELECT '[1,2)'::int4range + '[5,6)'
 SELECT '[1,9)'::int4range - '[5,6)'
 SELECT a.i + b.i FROM spans a, spans b
 SELECT a.i - b.i FROM spans a, spans b
+SELECT t.a, x.a FROM t, LATERAL (SELECT u.a FROM u LIMIT -t.a) x
+SELECT a FROM t OFFSET (SELECT -max(a) FROM w)

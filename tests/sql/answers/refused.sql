@@ -144,3 +144,7 @@ SELECT int4range(1) FROM spans
 SELECT int4range(1.5, 2) FROM spans
 SELECT lower(i, b) FROM spans
 SELECT 1 -|- 2
+SELECT t.a FROM t, LATERAL (SELECT u.a FROM u LIMIT nowhere) x
+SELECT a FROM t LIMIT (SELECT nowhere)
+SELECT a FROM t LIMIT 'x' || 'y'
+SELECT a FROM t LIMIT count(*)

@@ -84,3 +84,24 @@ SELECT t.a, w.a, w.y FROM t LEFT JOIN w ON EXISTS (SELECT 1 FROM u WHERE u.a = t
 SELECT t.a, t.g, w.y FROM t RIGHT JOIN w ON t.a IN (SELECT u.a FROM u WHERE u.a <= w.a)
 SELECT t.a, t.g, w.a, w.y FROM t FULL JOIN w ON t.a = w.a AND t.a + w.a IN (SELECT 2 * u.a FROM u WHERE u.b IS DISTINCT FROM w.y)
 SELECT t.a, w.a FROM t LEFT JOIN w ON t.a < (SELECT max(u.a) FROM u WHERE u.a <= w.a OR u.b = t.b)
+SELECT t.a, x.* FROM t, LATERAL (SELECT u.a AS k, u.b FROM u ORDER BY u.a, u.b LIMIT t.a OFFSET 1) x
+SELECT t.a, x.* FROM t, LATERAL (SELECT u.a AS k FROM u ORDER BY u.a NULLS FIRST OFFSET t.a) x
+SELECT t.a, x.* FROM t LEFT JOIN LATERAL (SELECT u.a AS k FROM u UNION SELECT 9 ORDER BY k LIMIT t.a - 1) x ON true
+SELECT t.a, x.* FROM t, LATERAL (VALUES (t.a), (t.a + 1), (7) ORDER BY 1 DESC LIMIT t.a) x(p)
+SELECT t.a, x.* FROM t, LATERAL (SELECT w.y, count(*) FROM w JOIN u ON true GROUP BY w.y ORDER BY w.y LIMIT 2 * t.a OFFSET t.a - 1) x
+SELECT t.a, x.* FROM t, LATERAL (SELECT DISTINCT z::date FROM u ORDER BY 1 LIMIT (SELECT count(*) FROM w WHERE w.a <= t.a)) x
+SELECT a, (SELECT u.b FROM u ORDER BY u.a, u.b OFFSET t.a LIMIT 1), ARRAY(SELECT u.b FROM u ORDER BY u.a, u.b LIMIT t.a) FROM t
+SELECT a, EXISTS (SELECT FROM u OFFSET t.a + 2), EXISTS (SELECT FROM u LIMIT t.a - 1) FROM t
+SELECT a FROM t WHERE a IN (SELECT u.a FROM u WHERE u.a IS NOT NULL ORDER BY u.a LIMIT t.g / 10)
+SELECT a FROM u ORDER BY a LIMIT (SELECT min(a) + 1 FROM t) OFFSET length('x')
+SELECT a FROM w ORDER BY a FETCH FIRST (SELECT 2) ROWS ONLY
+SELECT x.* FROM t, LATERAL (WITH c(m) AS (SELECT max(u.a) FROM u WHERE u.a < t.a) SELECT t.a, c.m, d.m AS n FROM c JOIN c d ON c.m = d.m OR t.a = 1) x
+SELECT t.a, x.* FROM t, LATERAL (WITH c(m) AS (SELECT max(u.a) FROM u WHERE u.a < t.a) SELECT c.m, s.* FROM c JOIN (SELECT (SELECT m FROM c) AS k, y FROM w) s ON true) x
+SELECT t.a, x.* FROM t, LATERAL (WITH c AS (SELECT u.a FROM u WHERE u.a < t.a) SELECT w.a AS k, c.a AS m FROM w LEFT JOIN c ON c.a = w.a) x
+SELECT t.a, x.* FROM t, LATERAL (WITH c(m) AS (SELECT u.a FROM u WHERE u.a < t.a) SELECT (SELECT count(*) FROM c), EXISTS (SELECT FROM c WHERE m = 2), 2 IN (SELECT m FROM c), ARRAY(SELECT m FROM c ORDER BY 1)) x
+SELECT t.a, x.* FROM t, LATERAL (WITH c(m) AS (SELECT u.a FROM u WHERE u.a < t.a), d AS (SELECT m + 1 AS n FROM c JOIN w ON w.a >= t.a) SELECT * FROM c, d WHERE m < n) x
+SELECT a, (WITH c AS (SELECT u.a FROM u WHERE u.a <= t.a) SELECT count(*) FROM c JOIN c AS d ON c.a < d.a OR c.a = t.a) FROM t
+SELECT a, (WITH c AS (SELECT t.a + 1 AS n) SELECT sum(n) FROM c, u WHERE u.a > (SELECT min(n) FROM c) - 2) FROM t
+SELECT a FROM t WHERE a IN (WITH c AS (SELECT t.a AS b, t.b AS x) SELECT u.a FROM u WHERE u.a IN (SELECT b FROM c WHERE x <> 'one'))
+SELECT a FROM t WHERE EXISTS (WITH c AS (SELECT t.a AS b) SELECT FROM u JOIN c ON c.b = u.a WHERE EXISTS (SELECT FROM w, c AS d WHERE w.a = d.b))
+SELECT a FROM t WHERE a IN (WITH c AS (SELECT t.a AS k) SELECT r.a FROM (SELECT u.a FROM u JOIN (SELECT s.a FROM (SELECT w.a FROM w JOIN c ON c.k = w.a WHERE w.a IN (SELECT k FROM c)) s) q ON q.a = u.a) r)

@@ -163,6 +163,23 @@ def _only_row(engine: str) -> Writer:
     )
 
 
+def _checked_count(engine: str, sqlstate: str, clause: str) -> Writer:
+    failure = raised(engine, sqlstate, f"'{clause} must not be negative'")
+    return lambda site: (
+        f"CASE WHEN {site.arguments[0]} < 0 THEN {failure} ELSE {site.arguments[0]} END"
+    )
+
+
+for _clause, _sqlstate in (("LIMIT", "2201W"), ("OFFSET", "2201X")):
+    scalar(
+        f"{_clause} of",
+        f"A number of rows in {_clause}; a negative one is an error.",
+        exact(((BIGINT,), BIGINT)),
+        duckdb=_checked_count("duckdb", _sqlstate, _clause),
+        spark=_checked_count("spark", _sqlstate, _clause),
+    )
+
+
 # The value of the only one of so many rows: of several, it raises. Its name is none that SQL can
 # call.
 scalar(

@@ -13,7 +13,7 @@ from reclock.errors import AmbiguousColumn, UnknownColumn, UnknownRelation, Unsu
 from reclock.plan.build import compute, distinct, join, map_columns, project, reduce
 from reclock.plan.relational import Get, JoinKind, Plan
 from reclock.plan.scalars import Aggregate, Call, Case, ColumnRef, Literal, Scalar
-from reclock.sql.names import fold
+from reclock.sql.names import fold, parts
 from reclock.sql.queries.attach import to_outer
 from reclock.sql.queries.context import Context, PlannedQuery
 from reclock.sql.queries.overloads import is_null, negated
@@ -52,9 +52,17 @@ class RowsAround:
         return range(self.width, self.width + len(self.domain))
 
 
-def named_around(query: exp.Expr, scope: Scope) -> list[int]:
-    """Columns of the query around that ``query`` may name."""
-    named = set()
+def named_around(query: exp.Expr, scope: Scope, context: Context) -> list[int]:
+    """Columns of the query around that ``query`` needs: those that it may name, and the first ones
+    if it reads a query of WITH that was planned for each row around."""
+    widths = [outer_width(table, context) for table in query.find_all(exp.Table)]
+    of_rows = range(min(max(widths, default=0), len(scope.columns)))
+    return sorted({*of_rows, *named_columns(query, scope)})
+
+
+def named_columns(query: exp.Expr, scope: Scope) -> set[int]:
+    """Columns of ``scope`` that ``query`` may name."""
+    named: set[int] = set()
     for column in query.find_all(exp.Column):
         qualifier = [
             fold(part)
@@ -71,7 +79,14 @@ def named_around(query: exp.Expr, scope: Scope) -> list[int]:
                 named.add(position)
             elif isinstance(column.this, exp.Star) or not qualifier:
                 named.update(scope.of_relation(qualifier or [fold(column.this)]))
-    return sorted(named)
+    return named
+
+
+def outer_width(node: exp.Table, context: Context) -> int:
+    """The number of columns of the WITH query named by ``node`` that identify the row around it
+    that each of its rows is for."""
+    name = parts(node) if isinstance(node.this, exp.Identifier) else ()
+    return context.outer_widths.get(name[0], 0) if len(name) == 1 else 0
 
 
 def scope_around(scope: Scope, indexes: Sequence[int], used: set[int] | None = None) -> Scope:
@@ -97,7 +112,7 @@ def planned_around(
 ) -> tuple[PlannedQuery, tuple[TypedExpr, ...]]:
     """``query`` for every row around, and what its columns behind the visible ones are of that row:
     what it names, ``operands``."""
-    candidates = named_around(query, scope)
+    candidates = named_around(query, scope, context)
     used: set[int] = set()
     planned = _planned(query, scope, candidates, used, context, operands)
     named = sorted(used & set(candidates))
@@ -136,7 +151,7 @@ def rows_around(
     try:
         plan = context.queries.plan(query, replace(context, around=None)).embedded
     except NOT_ALONE:
-        if not named_around(query, scope):
+        if not named_around(query, scope, context):
             raise
         planned, domain = planned_around(query, scope, context, operands)
         return RowsAround(planned.embedded, planned.visible, domain)

@@ -24,6 +24,12 @@ from reclock.sql.syntax.dialect import to_sql
 def limits(node: exp.Expr, parameters: Parameters) -> tuple[int | None, int]:
     """LIMIT (or FETCH FIRST) and OFFSET of a query: nonnegative constants. NULL and ALL mean no
     limit."""
+    count, skipped = written_limits(node)
+    return _count(count, "LIMIT", parameters), _count(skipped, "OFFSET", parameters) or 0
+
+
+def written_limits(node: exp.Expr) -> tuple[exp.Expr | None, exp.Expr | None]:
+    """The expressions of LIMIT and OFFSET, as far as there are any."""
     limit, offset = node.args.get("limit"), node.args.get("offset")
     count: exp.Expr | None = None
     if isinstance(limit, exp.Fetch):
@@ -38,8 +44,7 @@ def limits(node: exp.Expr, parameters: Parameters) -> tuple[int | None, int]:
             count = None
     if offset is not None:
         reject_unsupported(offset, "this", "expression")
-    skipped = offset.expression if offset is not None else None
-    return _count(count, "LIMIT", parameters), _count(skipped, "OFFSET", parameters) or 0
+    return count, offset.expression if offset is not None else None
 
 
 def _count(node: exp.Expr | None, clause: str, parameters: Parameters) -> int | None:

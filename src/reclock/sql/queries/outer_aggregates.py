@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from reclock.errors import AggregateNotAllowed, UnknownColumn, UnknownRelation, UnsupportedSql
 from reclock.plan.scalars import ColumnRef
-from reclock.sql.queries.around import named_around
+from reclock.sql.queries.around import named_columns
 from reclock.sql.queries.attach import rewrite_own
 from reclock.sql.queries.expressions import ExprContext, typed
 from reclock.sql.queries.output_names import output_name
@@ -88,7 +88,7 @@ def without_aggregates(scope: Scope, clause: str) -> Iterator[None]:
     try:
         yield
     except OuterAggregate as found:
-        if all(scope.columns[i].is_around for i in named_around(found.node, scope)):
+        if all(scope.columns[i].is_around for i in named_columns(found.node, scope)):
             raise
         raise AggregateNotAllowed(f"aggregate functions are not allowed in {clause}") from found
 

@@ -30,7 +30,6 @@ from reclock.sql.queries.calls import catalog_call
 from reclock.sql.queries.coercion import cast, coerce, common_type, unified
 from reclock.sql.queries.context import Block, Context, PlannedQuery
 from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar
-from reclock.sql.queries.limits import limits
 from reclock.sql.queries.mutual_recursion import with_bindings
 from reclock.sql.queries.planned import TypedExpr, Untyped, scalars_of
 from reclock.sql.queries.recursion import (
@@ -40,6 +39,7 @@ from reclock.sql.queries.recursion import (
     plan_recursive,
     recursive_union,
 )
+from reclock.sql.queries.row_limits import with_limits
 from reclock.sql.queries.scope import Scope, ScopedPlan
 from reclock.sql.queries.select import finish_select, plan_block, plan_select
 from reclock.sql.queries.select_items import select_order, select_values
@@ -143,13 +143,13 @@ def _columns(plan: Plan) -> list[ColumnRef]:
 def _modified(node: exp.Expr, context: Context, query: PlannedQuery) -> PlannedQuery:
     """The query with ORDER BY and LIMIT. ORDER BY sees only output columns here, by name or
     position."""
-    limit, offset = limits(node, context.session.parameters)
     names = query.plan.desc.names[: query.visible]
     order = tuple(
         _ordering(ordering, names)
         for ordering in (node.args["order"].expressions if node.args.get("order") else ())
     )
-    return replace(query, order=order, limit=limit, offset=offset)
+    around = Scope() if context.around is None else context.around.scope
+    return with_limits(node, replace(query, order=order), around, replace(context, around=None))
 
 
 def _ordering(node: exp.Expr, names: Sequence[str]) -> Ordering:

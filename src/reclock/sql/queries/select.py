@@ -24,7 +24,6 @@ from reclock.sql.queries.grouping import (
     with_determined_columns,
 )
 from reclock.sql.queries.grouping_sets import grouping_sets
-from reclock.sql.queries.limits import limits
 from reclock.sql.queries.outer_aggregates import LiftedSelect, OuterAggregate, without_aggregates
 from reclock.sql.queries.planned import (
     AggregateCall,
@@ -41,6 +40,7 @@ from reclock.sql.queries.planned import (
 )
 from reclock.sql.queries.recursion import reads_work_table
 from reclock.sql.queries.row_functions import has_rows, in_windows, spread
+from reclock.sql.queries.row_limits import with_limits
 from reclock.sql.queries.scope import Scope, ScopedPlan
 from reclock.sql.queries.select_items import (
     SelectItem,
@@ -237,8 +237,7 @@ def _finish_select(
     columns = scalars_of(everything)
     around_columns, columns = columns[: len(around_refs)], columns[len(around_refs) :]
     names = [item.name for item in items]
-    limited = limits(node, context.session.parameters)
-    return _shape(
+    shaped = _shape(
         plan,
         columns[: len(items)],
         around_columns,
@@ -247,9 +246,10 @@ def _finish_select(
         order_nodes,
         columns[len(items) + len(order) :],
         untyped,
-        limited,
         is_distinct=is_distinct,
     )
+    of_around = Scope(relation.scope.columns[: len(around_columns)])
+    return with_limits(node, shaped, of_around, context)
 
 
 def _within(partition: Sequence[TypedExpr], value: TypedExpr) -> TypedExpr:
@@ -273,7 +273,6 @@ def _shape(
     order_nodes: list[exp.Expr],
     unique_on: list[Scalar],
     untyped: frozenset[int],
-    limited: tuple[int | None, int],
     *,
     is_distinct: bool,
 ) -> PlannedQuery:
@@ -302,8 +301,7 @@ def _shape(
         )
     elif is_distinct:
         plan = distinct(plan)
-    limit, offset = limited
-    return PlannedQuery(plan, orderings, limit, offset, len(values), untyped, len(around_columns))
+    return PlannedQuery(plan, orderings, None, 0, len(values), untyped, len(around_columns))
 
 
 def _first_rows(

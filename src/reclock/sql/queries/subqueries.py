@@ -98,10 +98,10 @@ class SubqueryPlanner:
                 return self._value_by_key(block) or self._aggregate_value(block)
             plan = self._plan(query, block)
         except NOT_ALONE:
-            if not (around := named_around(query, scope)):
+            if not (around := named_around(query, scope, self.context)):
                 raise
             if isinstance(query, exp.Select):
-                with suppress(UnsupportedSql):
+                with suppress(*NOT_ALONE):
                     return self._value_around(query, scope, around)
             return self._value_of_rows(rows_around(query, scope, self.context))
         check_width(len(plan.desc), 1)
@@ -116,7 +116,7 @@ class SubqueryPlanner:
             return self._exists(node, scope)
         except NOT_ALONE:
             query = without_limit(unwrapped(node), self.parameters)
-            if not named_around(query, scope):
+            if not named_around(query, scope, self.context):
                 raise
             return exists_around(rows_around(query, scope, self.context))
 
@@ -277,7 +277,7 @@ class SubqueryPlanner:
             planned = self.context.queries.plan(query, self.context)
             domain: tuple[TypedExpr, ...] = ()
         except NOT_ALONE:
-            if not named_around(query, scope):
+            if not named_around(query, scope, self.context):
                 raise
             planned, domain = planned_around(query, scope, self.context)
         check_width(planned.visible, 1)

@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from reclock.errors import InvalidColumnReference, SqlSyntaxError
 from reclock.sql.parameters import Parameters
+from reclock.sql.queries.around import NOT_ALONE
 from reclock.sql.queries.expressions import reject_unsupported
 from reclock.sql.queries.limits import limits
 from reclock.sql.syntax.consumption import consume, tracked_copy
@@ -36,7 +37,10 @@ def without_limit(query: exp.Expr, parameters: Parameters) -> exp.Expr:
     """The query without a LIMIT that keeps a row if there is one."""
     if query.args.get("limit") is None:
         return query
-    limit, offset = limits(query, parameters)
+    try:
+        limit, offset = limits(query, parameters)
+    except NOT_ALONE:
+        return query
     if offset or limit is None or limit < 1:
         return query
     if query.args.get("order") is not None:

@@ -14,7 +14,7 @@ from reclock.plan.build import ONE_ROW, distinct, join, project
 from reclock.plan.relational import Get, JoinKind
 from reclock.plan.scalars import Call, ColumnRef
 from reclock.sql.names import parts
-from reclock.sql.queries.around import NOT_ALONE, named_around, scope_around
+from reclock.sql.queries.around import NOT_ALONE, named_around, outer_width, scope_around
 from reclock.sql.queries.builtin_views import follows_catalog, in_session
 from reclock.sql.queries.context import Context
 from reclock.sql.queries.expressions import reject_unsupported
@@ -69,7 +69,7 @@ def _joined(
             result = _beside(result, item, others, context)
         except NOT_ALONE as error:
             if not _may_read_left(result, item, others):
-                if any(_names_around(part, result.scope) for part in (item, *others)):
+                if any(_names_around(part, result.scope, context) for part in (item, *others)):
                     raise UnsupportedSql(
                         "a RIGHT, FULL, NATURAL or USING join that names columns of the query "
                         "around it is not supported",
@@ -110,19 +110,17 @@ def _reading_left(
         return _lateral(left, item, node, context)
     if not is_function(item) or node.args.get("method") or node.args.get("using"):
         pass
-    elif (node.args.get("side") or "").upper() == "LEFT" and named_around(item, left.scope):
+    elif (node.args.get("side") or "").upper() == "LEFT" and named_around(
+        item, left.scope, context
+    ):
         return with_function_or_nulls(left, item, node.args.get("on"), context)
     elif not node.args.get("side"):
         joined = with_function(left, item, context)
         if node.args.get("on") is None:
             return joined
         return filtered(joined, join_conditions(node.args["on"], joined.scope, context))
-    if (
-        isinstance(item, exp.Table)
-        and is_comma(node)
-        and (outer_width := _outer_width(item, context))
-    ):
-        return _of_rows_around(left, item, outer_width, context)
+    if isinstance(item, exp.Table) and (width := outer_width(item, context)):
+        return _of_rows_around(left, item, width, node, context)
     return None
 
 
@@ -140,8 +138,8 @@ def _may_read_left(left: ScopedPlan, item: exp.Expr, others: Sequence[exp.Join])
     )
 
 
-def _names_around(node: exp.Expr, scope: Scope) -> bool:
-    return any(scope.columns[i].is_around for i in named_around(node, scope))
+def _names_around(node: exp.Expr, scope: Scope, context: Context) -> bool:
+    return any(scope.columns[i].is_around for i in named_around(node, scope, context))
 
 
 def _over_left(
@@ -175,7 +173,8 @@ def _derived_around(
             query = node
         case _:
             return None
-    is_around = [i for i in named_around(query, left.scope) if left.scope.columns[i].is_around]
+    named = named_around(query, left.scope, context)
+    is_around = [i for i in named if left.scope.columns[i].is_around]
     return _for_each(left, query, node, is_around, joining, context) if is_around else None
 
 
@@ -197,7 +196,8 @@ def _lateral(
         )
     if not isinstance(node.this, exp.Subquery):
         return lateral_function(left, node, joining, context)
-    return _for_each(left, node.this, node, named_around(node.this, left.scope), joining, context)
+    named = named_around(node.this, left.scope, context)
+    return _for_each(left, node.this, node, named, joining, context)
 
 
 def _for_each(
@@ -210,24 +210,37 @@ def _for_each(
 ) -> ScopedPlan:
     """The rows of ``left`` joined with those that ``query`` has for their columns ``names``.
     ``node`` has its alias."""
-    side, on = (joining.args.get("side") or "").upper(), joining.args.get("on")
     around = distinct(project(left.plan, names))
     rows = ScopedPlan(around, scope_around(left.scope, names))
     with without_aggregates(left.scope, "FROM"):
         planned = context.queries.plan(unwrapped(query), replace(context, around=rows))
-    right, width = planned.embedded, len(left.plan.desc) + planned.visible
-    shown = Scope.of(RelationDesc(right.desc.columns[: planned.visible]), None)
-    scope_of_query = aliased(ScopedPlan(right, shown), node).scope
-    check_names(left, ScopedPlan(right, scope_of_query))
+    shown = Scope.of(RelationDesc(planned.embedded.desc.columns[: planned.visible]), None)
+    return _joined_by_row(left, ScopedPlan(planned.embedded, shown), node, names, joining, context)
+
+
+def _joined_by_row(
+    left: ScopedPlan,
+    right: ScopedPlan,
+    node: exp.Expr,
+    names: Sequence[int],
+    joining: exp.Join,
+    context: Context,
+) -> ScopedPlan:
+    """``left`` joined with ``right``, whose columns behind those in its scope say which values of
+    the columns ``names`` each of its rows is for. ``node`` has its alias."""
+    side, on = (joining.args.get("side") or "").upper(), joining.args.get("on")
+    width = len(left.plan.desc) + len(right.scope.columns)
+    scope_of_query = aliased(right, node).scope
+    check_names(left, replace(right, scope=scope_of_query))
     if JOIN_KINDS[side] is JoinKind.LEFT:
         scope_of_query = scope_of_query.with_missing_rows()
     scope = left.scope.beside(scope_of_query)
     same = [
         Call("is_not_distinct", (ColumnRef(i, type), ColumnRef(width + k, type)), BOOLEAN)
-        for k, (i, type) in enumerate(zip(names, around.desc.types, strict=True))
+        for k, (i, type) in enumerate((i, left.plan.desc.types[i]) for i in names)
     ]
     conditions = join_conditions(None if on == exp.true() else on, scope, context)
-    joined = joined_on(left.plan, right, JOIN_KINDS[side], [*same, *conditions])
+    joined = joined_on(left.plan, right.plan, JOIN_KINDS[side], [*same, *conditions])
     return ScopedPlan(project(joined, range(width)), scope)
 
 
@@ -260,34 +273,25 @@ def _one_relation(node: exp.Expr, context: Context) -> ScopedPlan:
     return aliased(relation, node)
 
 
-def _outer_width(node: exp.Table, context: Context) -> int:
-    """The number of columns of the WITH query named by ``node`` that identify the row around it
-    that each of its rows is for."""
-    name = parts(node) if isinstance(node.this, exp.Identifier) else ()
-    return context.outer_widths.get(name[0], 0) if len(name) == 1 else 0
-
-
 def _of_rows_around(
-    left: ScopedPlan, node: exp.Table, outer_width: int, context: Context
+    left: ScopedPlan, node: exp.Table, width: int, joining: exp.Join, context: Context
 ) -> ScopedPlan:
     """``left``, whose first columns are the rows around, joined with the rows that a WITH query has
     for each of these."""
     reject_unsupported(node, "this", "alias")
-    (name,) = parts(node)
-    plan = context.ctes[name]
-    width, start = len(left.plan.desc), len(plan.desc) - outer_width
-    if width < outer_width or not all(
-        column.is_around for column in left.scope.columns[:outer_width]
+    around = [column.used for column in left.scope.columns[:width]]
+    if (
+        len(around) < width
+        or not all(column.is_around for column in around)
+        or (joining.args.get("side") or "").upper() not in ("", "LEFT")
+        or joining.args.get("using")
+        or joining.args.get("method")
     ):
         raise correlated_error()
-    same = [
-        Call("is_not_distinct", (ColumnRef(i, type), ColumnRef(width + start + i, type)), BOOLEAN)
-        for i, type in enumerate(left.plan.desc.types[:outer_width])
-    ]
-    right = aliased(ScopedPlan(plan, Scope.of(RelationDesc(plan.desc.columns[:start]), name)), node)
-    check_names(left, right)
-    joined = join(left.plan, plan, JoinKind.INNER, same)
-    return ScopedPlan(project(joined, range(width + start)), left.scope.beside(right.scope))
+    (name,) = parts(node)
+    plan = context.ctes[name]
+    shown = Scope.of(RelationDesc(plan.desc.columns[: len(plan.desc) - width]), name)
+    return _joined_by_row(left, ScopedPlan(plan, shown), node, range(width), joining, context)
 
 
 def _is_parenthesised_relation(node: exp.Subquery) -> bool:
