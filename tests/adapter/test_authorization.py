@@ -115,6 +115,7 @@ CASES = (
         (*READ, ("DELETE", "t"), ("SELECT", "t"), ("SELECT", "flights"), ("INSERT", "t")),
     ),
     Case("WITH i AS (INSERT INTO t VALUES (1)) SELECT 1", (*INSIDE, ("INSERT", "t"))),
+    Case("EXPLAIN DELETE FROM t", (*READ, ("DELETE", "t"), ("SELECT", "t"))),
     Case("TRUNCATE t", (*INSIDE, ("DELETE", "t"))),
     Case("COPY t FROM STDIN", (*INSIDE, ("INSERT", "t"))),
     Case("COPY t TO STDOUT", (*READ, ("SELECT", "t"))),

@@ -180,11 +180,21 @@ class QueryParser(JoinParser):
     def object_name(self) -> exp.Table:
         parts = [self.name()]
         while self._match(TokenType.DOT):
-            parts.append(self.name())
+            parts.append(self._name_behind_dot())
         if len(parts) > 3:
             self.raise_error("A name has at most three parts", self._prev)
         item, schema, database = [*reversed(parts), None, None][:3]
         return exp.Table(this=item, db=schema, catalog=database)
+
+    def _name_behind_dot(self) -> exp.Identifier:
+        """The part of a name behind a dot, which may be any word."""
+        name = self._parse_id_var(any_token=False)
+        return name if isinstance(name, exp.Identifier) else self.word("a name")
+
+    def _parse_table_part(self, schema: bool = False) -> exp.Expr | None:
+        is_behind_dot = self._prev.token_type == TokenType.DOT
+        part = super()._parse_table_part(schema)
+        return self._name_behind_dot() if part is None and is_behind_dot else part
 
     def is_string(self) -> bool:
         return bool(self._curr) and self._curr.token_type in (TokenType.STRING, *_STRINGS)

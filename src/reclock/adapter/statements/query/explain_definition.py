@@ -1,5 +1,6 @@
-"""EXPLAIN of a statement that changes the catalog: what it requires of the role, what it changes,
-and what controllers and upstreams do afterwards. It writes nothing."""
+"""EXPLAIN of a statement that is no query. If it changes the catalog: what it requires of the role,
+what it changes, and what controllers and upstreams do afterwards. If it changes rows of tables: the
+plans of its parts. It writes nothing."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from reclock.adapter.planning.authorization import (
     requirements,
     requires,
 )
+from reclock.adapter.query.explain_changes import changes_rows, explain_changes
 from reclock.adapter.statement_context import StatementContext, executes
 from reclock.adapter.statements.definition import check_permanent, definition_of
 from reclock.adapter.transaction import cleanup
@@ -39,7 +41,7 @@ from reclock.sql.names import quote
 from reclock.sql.owned import described, role_name
 from reclock.sql.statements.query.values import ExplainDefinition
 
-_DESC = text_desc("Changes")
+_DESC, _PLAN_DESC = text_desc("Changes"), text_desc("Plan")
 
 _UNSHOWN = (Kind.ID_ALLOCATOR, Kind.CLUSTER_INTROSPECTION_SOURCE_INDEX)
 _UNKNOWN_BEFORE_COMMIT = ("incarnation", "created_at")
@@ -47,21 +49,24 @@ _UNKNOWN_BEFORE_COMMIT = ("incarnation", "created_at")
 
 @requires(ExplainDefinition)
 def _(statement: ExplainDefinition, context: AuthorizationContext) -> Requirements:
-    if type(statement.definition) not in defines:
+    if type(statement.definition) not in defines and not changes_rows(statement.definition):
         raise UnsupportedSql(
             f"EXPLAIN of {statement.definition.tag.split()[0]} is not supported",
-            hint="queries, and statements that change the catalog, can be explained",
+            hint="queries, and statements that change tables or the catalog, can be explained",
         )
     return context.of(statement.definition)
 
 
 @describes(ExplainDefinition)
 def _(statement: ExplainDefinition) -> RelationDesc:
-    return _DESC
+    return _PLAN_DESC if changes_rows(statement.definition) else _DESC
 
 
 @executes(ExplainDefinition)
 def _(statement: ExplainDefinition, context: StatementContext) -> Result:
+    if changes_rows(statement.definition):
+        lines = explain_changes(statement.definition, context.catalog)
+        return text_result(statement.tag, _PLAN_DESC, lines)
     context = replace(context, parsed=replace(context.parsed, node=context.parsed.node.this))
     if getattr(getattr(statement.definition, "name", None), "is_temporary", False):
         raise UnsupportedSql("EXPLAIN of a temporary object is not supported")

@@ -58,7 +58,7 @@ class ExplainKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ExplainDefinition:
-    """EXPLAIN of a statement that changes the catalog: what it requires, changes and causes."""
+    """EXPLAIN of a statement that is no query."""
 
     definition: PlannedStatement
     tag: str = "EXPLAIN"
