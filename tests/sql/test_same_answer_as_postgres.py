@@ -30,6 +30,7 @@ from reclock.compute.engines.engine import Engine, TableInput
 from reclock.compute.engines.spark import SparkEngine
 from reclock.errors import ReclockError, UnsupportedSql
 from reclock.plan.relational import collections
+from reclock.sql.names import SessionNames
 from reclock.sql.queries.views import expand
 from reclock.sql.statements.query.values import Select
 from reclock.sql.syntax.dialect import to_sql
@@ -54,6 +55,7 @@ COLUMNS = {
         "x text, e int"
     ),
     "amounts": "n int, m numeric, p numeric(10, 2), k bigint, s text",
+    "moments": "n int, at timestamptz, l timestamp, d date, s text, i interval",
 }
 _M, _D = [Decimal("1.5"), None, Decimal("-20")], [1.5, None, 0.1]
 ROWS: dict[str, list[tuple[Any, ...]]] = {
@@ -154,6 +156,50 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
         (4, Decimal("1234567890123456789.000000001"), Decimal("99999999.99"), 10**15, " 3e-4 "),
         (5, None, None, None, None),
         (6, Decimal("0"), Decimal("0.00"), 1, "0"),
+    ],
+    "moments": [
+        (
+            1,
+            datetime(2022, 1, 1, 8, tzinfo=UTC),
+            datetime(2022, 1, 1),
+            date(2022, 1, 1),
+            "2022-03-13 02:30:00",
+            Interval(0, 1),
+        ),
+        # two moments with one local time, where clocks are set back
+        (
+            2,
+            datetime(2023, 11, 5, 8, 40, tzinfo=UTC),
+            datetime(2023, 11, 5, 1, 40),
+            date(2023, 11, 5),
+            "2023-11-05 01:40:00-07",
+            Interval(1, 2, 10_800_000_000),
+        ),
+        (
+            3,
+            datetime(2023, 11, 5, 9, 40, tzinfo=UTC),
+            datetime(2023, 3, 12, 2, 30),
+            None,
+            "2023-07-01 00:00:00Z",
+            Interval(0, 0, 90_000_000_000),
+        ),
+        (
+            4,
+            datetime(1970, 1, 1, tzinfo=UTC),
+            datetime(1969, 12, 31, 16),
+            date(1970, 1, 1),
+            "1969-07-01",
+            Interval(0, -1, -5_400_000_000),
+        ),
+        (
+            5,
+            datetime(2023, 3, 12, 9, 59, 59, 500_000, tzinfo=UTC),
+            datetime(2024, 2, 29, 23, 59, 59, 500_000),
+            date(2024, 2, 29),
+            " 2024-02-29 12:00:00.5 +05:30 ",
+            Interval(-1, 30, 1),
+        ),
+        (6, None, None, None, None, None),
     ],
 }
 
@@ -276,12 +322,14 @@ def test_a_query_means_what_it_means_to_postgresql(
         assert ours == theirs
 
 
-def printed_answer(world: World, engine: Engine, select: Select) -> list[tuple[str | None, ...]]:
+def printed_answer(
+    world: World, engine: Engine, select: Select, zone: str = "UTC"
+) -> list[tuple[str | None, ...]]:
     types = select.desc.types
     rows: list[tuple[str | None, ...]] = []
     for batch in run(world, engine, select):
         columns = [
-            texts(column, type).to_pylist()
+            texts(column, type, zone).to_pylist()
             for column, type in zip(batch.columns, types, strict=False)
         ]
         rows += zip(*columns, strict=True)
@@ -327,6 +375,37 @@ def test_values_are_printed_as_postgresql_prints_them(
     types = [names.get(column.type_code) for column in cursor.description or ()]
     assert [names[type_oid(column.type)] for column in select.desc.columns] == types
     assert list(select.desc.names) == [column.name for column in cursor.description or ()]
+
+
+ZONE = "America/Los_Angeles"
+
+
+@pytest.fixture
+def abroad(server: psycopg.Connection, world: World) -> Iterator[psycopg.Connection]:
+    """The server and the world in another time zone than UTC."""
+    server.execute(f"SET TimeZone = '{ZONE}'")
+    world.session = SessionNames(zone=ZONE)
+    yield server
+    server.execute("SET TimeZone = 'UTC'")
+    world.session = SessionNames()
+
+
+@pytest.mark.parametrize("sql", queries("zones"))
+def test_moments_in_a_time_zone_are_those_of_postgresql(
+    sql: str, abroad: psycopg.Connection, world: World, engine: DuckDbEngine
+) -> None:
+    theirs = printed_by_postgresql(abroad.execute(sql.encode()))
+    assert Counter(printed_answer(world, engine, world.select(sql), ZONE)) == Counter(theirs)
+
+
+@pytest.mark.spark
+def test_moments_in_a_time_zone_are_the_same_on_both_engines(
+    abroad: psycopg.Connection, world: World, engine: DuckDbEngine, spark_engine: SparkEngine
+) -> None:
+    for sql in (sql for sql in queries("zones") if " FROM moments" in sql):
+        select = world.select(sql)
+        ours = Counter(printed_answer(world, spark_engine, select, ZONE))
+        assert ours == Counter(printed_answer(world, engine, select, ZONE)), sql
 
 
 def test_quotients_are_printed_as_postgresql_prints_them(

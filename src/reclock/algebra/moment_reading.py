@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from reclock.algebra.relations import ScalarType, TypeName
 from reclock.algebra.written_moments import iso_form
-from reclock.algebra.zones import offset, zone_name
+from reclock.algebra.zones import Zone, offset, utc, zone_name
 from reclock.errors import InvalidMoment, MomentOutOfRange, ZoneOutOfRange
 
 BEYOND = "-?[iI][nN][fF][iI][nN][iI][tT][yY]|[0-9]+-[0-9]+-[0-9]+.* [bB][cC]"
@@ -25,22 +25,22 @@ _MOMENT = re.compile(
 )
 
 
-def read_moment(text: str, type: ScalarType) -> date | datetime:
-    """The ``date``, ``timestamp`` or ``timestamptz`` that ``text`` spells. A timestamp with a zone
-    is in UTC.
+def read_moment(text: str, type: ScalarType, zone: Zone = utc) -> date | datetime:
+    """The ``date``, ``timestamp`` or ``timestamptz`` that ``text`` spells. A ``timestamptz`` is in
+    UTC; ``zone`` is that of a text that names none.
 
     Raises ``InvalidMoment``, ``MomentOutOfRange`` and, for an unknown zone, ``InvalidOption``.
     """
     stripped = text.strip()
     if stripped.lower() == "epoch":
-        stripped = "1970-01-01"
+        stripped = "1970-01-01 00:00Z"
     try:
         moment, ahead = _moment(stripped)
         if type.name is TypeName.DATE:
             return moment.date()
         if type.name is TypeName.TIMESTAMP:
             return moment
-        return (moment - (ahead or timedelta(0))).replace(tzinfo=UTC)
+        return (moment - (offset(zone(), moment) if ahead is None else ahead)).replace(tzinfo=UTC)
     except (ValueError, OverflowError) as error:
         if re.fullmatch(BEYOND, stripped) or (
             (match := _matched(stripped)) and _has_zone(match["zone"])

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
 from reclock.errors import InvalidOption
+
+UTC_NAME = "UTC"
+
+Zone = Callable[[], str]
+"""The name of a time zone, asked for where it matters."""
+
+
+def utc() -> str:
+    return UTC_NAME
+
 
 _HOURS_OF_ABBREVIATIONS = {
     "acst": 9.5,
@@ -78,7 +88,18 @@ def zone_name(name: str) -> str | None:
         return _ALIASES.get(name.lower()) or zones().get(name.lower())
     if hours % 1:
         return None
-    return f"Etc/GMT{-int(hours):+d}" if hours else "UTC"
+    return f"Etc/GMT{-int(hours):+d}" if hours else UTC_NAME
+
+
+def known_zone(name: str) -> str:
+    """As ``zone_name``. Raises ``InvalidOption`` if there is none."""
+    known = zone_name(name)
+    if known is None:
+        raise InvalidOption(
+            f'time zone "{name}" not recognized',
+            hint="one of pg_timezone_names, such as Europe/Berlin",
+        )
+    return known
 
 
 def offset(name: str, local: datetime) -> timedelta:

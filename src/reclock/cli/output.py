@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, is_dataclass
 from enum import StrEnum
 from functools import partial
+from itertools import repeat
 from typing import Any, TextIO
 
 from reclock.adapter.context.results import Result, slices
@@ -92,7 +93,7 @@ def _portions(result: Result, desc: RelationDesc) -> Iterator[Portion]:
         if not batch.num_rows:
             yield []
         for part in slices(batch):
-            columns = map(texts, part.columns, desc.types)
+            columns = map(texts, part.columns, desc.types, repeat(result.zone))
             rows = list(zip(*(column.to_pylist() for column in columns), strict=True))
             yield rows or [()] * part.num_rows
 

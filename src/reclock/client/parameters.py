@@ -29,7 +29,7 @@ def execute_with(session: Session, text: str, params: Sequence[Any]) -> Answer:
     prepared = session.prepare(text, [type_of(oid) for oid in transformer.types or ()])
     prepared.check_count(len(values))
     decoded = [
-        decode(bytes(value) if value is not None else None, type, int(format))
+        decode(bytes(value) if value is not None else None, type, int(format), session.zone)
         for value, type, format in zip(
             values, prepared.parameter_types, transformer.formats or (), strict=True
         )

@@ -321,7 +321,8 @@ class ClientConnection:
             raise DuplicateCursor("portal", message.portal)
         types, codes = prepared.parameter_types, _parameter_formats(message, prepared)
         values = tuple(
-            decode(*parameter) for parameter in zip(message.parameters, types, codes, strict=True)
+            decode(*parameter, self._session.zone)
+            for parameter in zip(message.parameters, types, codes, strict=True)
         )
         if prepared.desc is not None:
             fields(prepared.desc.columns, message.result_formats)
@@ -456,7 +457,8 @@ def _insert_all(session: Session, executions: Executions) -> bool:
     inserts = []
     for index, bind in enumerate(executions.statements):
         prepared, rows = session.statements.prepared.get(bind.statement), executions.rows_of(index)
-        columns = decode_columns(rows, prepared.parameter_types, _parameter_formats(bind, prepared))
+        formats = _parameter_formats(bind, prepared)
+        columns = decode_columns(rows, prepared.parameter_types, formats, session.zone)
         inserts.append(RepeatedInsert(prepared, columns, len(rows)))
     return session.insert_all(inserts)
 

@@ -68,7 +68,7 @@ class DataRows:
 
     def _encoded(self, formats: Sequence[int]) -> Generator[MessageBuffer]:
         assert self.result.desc is not None
-        encode = encoder(self.result.desc.types, formats)
+        encode = encoder(self.result.desc.types, formats, self.result.zone)
         for batch in self.result.batches:
             if self.result.is_live and not batch.num_rows:
                 yield encode(batch)

@@ -26,6 +26,7 @@ from reclock.adapter.copy.binary_values import (
 )
 from reclock.algebra.object_ids import column_type_modifier, column_type_oid, type_rows, type_size
 from reclock.algebra.relations import JSONB, OID, TEXT, Column, ScalarType, TypeName, array
+from reclock.algebra.zones import Zone
 from reclock.errors import UnknownObject
 from reclock.server.messages import Field
 from reclock.sql.queries.literals import parse_text
@@ -92,14 +93,15 @@ class MessageBuffer:
 
 
 def encoder(
-    types: Sequence[ScalarType], formats: Sequence[int]
+    types: Sequence[ScalarType], formats: Sequence[int], zone: str
 ) -> Callable[[pa.RecordBatch], MessageBuffer]:
-    """Encodes batches of these types as ``DataRow`` messages, one for each row."""
+    """Encodes batches of these types as ``DataRow`` messages, one for each row. Texts of moments are
+    in the time zone."""
     one_by_one = [
-        _column_encoder(type, format) for type, format in zip(types, formats, strict=True)
+        _column_encoder(type, format, zone) for type, format in zip(types, formats, strict=True)
     ]
     at_once = [
-        partial(encode_column if format else texts, type=type)
+        partial(encode_column, type=type) if format else partial(texts, type=type, zone=zone)
         for type, format in zip(types, formats, strict=True)
     ]
     width = len(types).to_bytes(2, "big")
@@ -146,8 +148,8 @@ def _packed(messages: pa.LargeBinaryArray) -> MessageBuffer:
     )
 
 
-def _column_encoder(type: ScalarType, format: int) -> Callable[[list[Any]], list[bytes]]:
-    write = value_encoder(type) if format else _TEXT.get(type.name) or writer(type)
+def _column_encoder(type: ScalarType, format: int, zone: str) -> Callable[[list[Any]], list[bytes]]:
+    write = value_encoder(type) if format else _TEXT.get(type.name) or writer(type, zone)
 
     def encode(values: list[Any]) -> list[bytes]:
         written = [None if value is None else write(value) for value in values]
@@ -169,24 +171,29 @@ _TEXT: dict[TypeName, Callable[[Any], str | bytes]] = {
 
 
 def decode_columns(
-    rows: Sequence[Sequence[bytes | None]], types: Sequence[ScalarType], formats: Sequence[int]
+    rows: Sequence[Sequence[bytes | None]],
+    types: Sequence[ScalarType],
+    formats: Sequence[int],
+    zone: Zone,
 ) -> list[list[Any]]:
     """The values of each parameter in all rows. Raises as ``decode``."""
     columns: list[list[Any]] = []
     for i, (type, format) in enumerate(zip(types, formats, strict=True)):
-        read = decode_utf8 if type == TEXT else partial(decode, type=type, format=format)
+        read = decode_utf8 if type == TEXT else partial(decode, type=type, format=format, zone=zone)
         column = (row[i] for row in rows)
         columns.append([None if raw is None else read(raw) for raw in column])
     return columns
 
 
-def decode(raw: bytes | None, type: ScalarType, format: int) -> object:
-    """A parameter's value. Raises ``InvalidText``, ``NumberOutOfRange``, ``InvalidBinary``."""
+def decode(raw: bytes | None, type: ScalarType, format: int, zone: Zone) -> object:
+    """A parameter's value; ``zone`` is that of texts of moments that name none.
+
+    Raises ``InvalidText``, ``NumberOutOfRange``, ``InvalidBinary``."""
     if raw is None:
         return None
     if not format:
         text = decode_utf8(raw)
         if type.name is TypeName.NUMERIC:
             return parse_decimal(text)
-        return parse_text(text, type)
+        return parse_text(text, type, zone)
     return decode_value(raw, type)

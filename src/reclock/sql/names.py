@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from sqlglot import exp
 
+from reclock.algebra.zones import UTC_NAME
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
 from reclock.sql.syntax.dialect import Reclock, to_sql
 from reclock.sql.syntax.temporary import TEMPORARY_SCHEMA
@@ -76,6 +77,8 @@ class SessionNames:
     current_user: str = DEFAULT_USER
     max_recursion_iterations: int = MAX_RECURSION_ITERATIONS
     """How many iterations of a recursive query may add rows."""
+    zone: str = UTC_NAME
+    """The time zone in which the session reads and writes moments."""
     parameters: Parameters = field(default=NO_PARAMETERS, compare=False)
     process_id: Callable[[], int] = field(default=lambda: 0, compare=False)
     """The id by which the client knows the session."""

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from reclock.adapter.context.registry import Registry
 from reclock.algebra.relations import TEXT, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
+from reclock.algebra.zones import UTC_NAME
 from reclock.errors import EvaluationError
 from reclock.sql.planning.registry import PlannedStatement
 
@@ -52,6 +53,8 @@ class Result:
     yet."""
     at: Timestamp | None = None
     """The time that a query read at, if what it reads has times."""
+    zone: str = UTC_NAME
+    """The time zone in which moments are written as text."""
 
     def close(self) -> None:
         """Discard the remaining rows."""

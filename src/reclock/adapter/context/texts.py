@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ import pyarrow.compute as pc
 from reclock.algebra.intervals import Interval, interval_of
 from reclock.algebra.numerics import printed
 from reclock.algebra.relations import ScalarType, TypeName
+from reclock.algebra.zones import UTC_NAME
 from reclock.errors import ProtocolViolation
 
 _PLAIN = 1e-4, {pa.float32(): 1e6, pa.float64(): 1e10}
@@ -66,23 +68,42 @@ def text_of(value: Any) -> str:
             return str(value)
 
 
-def writer(type: ScalarType) -> Callable[[Any], str]:
-    """Writes values of ``type`` other than NULL."""
+def writer(type: ScalarType, zone: str = UTC_NAME) -> Callable[[Any], str]:
+    """Writes values of ``type`` other than NULL; of moments, the local times of the zone."""
     if type.name is TypeName.VECTOR:
         return lambda value: " ".join(map(str, value))
     if type.element is not None:
-        write = writer(type.element)
+        write = writer(type.element, zone)
         return lambda value: (
             "{"
             + ",".join("NULL" if item is None else _element(write(item)) for item in value)
             + "}"
         )
     if type.name is TypeName.RECORD:
-        writers = [writer(field.type) for field in type.fields]
+        writers = [writer(field.type, zone) for field in type.fields]
         return lambda value: _record_text(value, writers)
     if type.name is TypeName.NUMERIC:
         return lambda value: format(printed(value, type), "f")
+    if type.name is TypeName.TIMESTAMPTZ and zone != UTC_NAME:
+        info = ZoneInfo(zone)
+        return lambda value: _local_text(value.astimezone(info))
     return real_text if type.name is TypeName.REAL else text_of
+
+
+def _local_text(value: datetime) -> str:
+    """The local time with its offset from UTC: ``+01``, ``-03:30``."""
+    text = value.replace(tzinfo=None).isoformat(" ")
+    text = text.rstrip("0") if "." in text else text
+    return text + _offset_text(value.utcoffset() or timedelta())
+
+
+def _offset_text(ahead: timedelta) -> str:
+    minutes, seconds = divmod(round(abs(ahead).total_seconds()), 60)
+    hours, minutes = divmod(minutes, 60)
+    text = f"{'-' if ahead < timedelta() else '+'}{hours:02d}"
+    if minutes or seconds:
+        text += f":{minutes:02d}"
+    return f"{text}:{seconds:02d}" if seconds else text
 
 
 def real_text(value: float) -> str:
@@ -90,9 +111,9 @@ def real_text(value: float) -> str:
     return _float_text(float(str(np.float32(value))), _REAL_POWER)
 
 
-def texts(values: pa.Array, type: ScalarType) -> pa.Array:
-    """`text_of` of each value, as strings, and NULL for NULL. Strings are texts already, whatever
-    their type."""
+def texts(values: pa.Array, type: ScalarType, zone: str = UTC_NAME) -> pa.Array:
+    """`text_of` of each value, as strings, and NULL for NULL; of moments, the local times of the
+    zone. Strings are texts already, whatever their type."""
     kind = values.type
     if pa.types.is_boolean(kind):
         return pc.if_else(values, _constant("t"), _constant("f"))
@@ -103,7 +124,7 @@ def texts(values: pa.Array, type: ScalarType) -> pa.Array:
         or pa.types.is_date(kind)
     ):
         return values.cast(pa.large_string())
-    if pa.types.is_timestamp(kind):
+    if pa.types.is_timestamp(kind) and (kind.tz is None or zone == UTC_NAME):
         return _moment_texts(values)
     if pa.types.is_floating(kind):
         size, (least, most) = pc.abs(values.cast(pa.float64())), _PLAIN
@@ -113,7 +134,7 @@ def texts(values: pa.Array, type: ScalarType) -> pa.Array:
         return _but(values, pc.invert(is_plain), type)
     if pa.types.is_decimal(kind):
         return _numeric_texts(values, type)
-    return _each(values, type)
+    return _each(values, type, zone)
 
 
 def _constant(text: str) -> pa.Scalar:
@@ -147,8 +168,8 @@ def _numeric_texts(values: pa.Array, type: ScalarType) -> pa.Array:
     return pc.replace_substring_regex(texts, zeros, r"\1" if type.least_digits else "")
 
 
-def _each(values: pa.Array, type: ScalarType) -> pa.Array:
-    write = writer(type)
+def _each(values: pa.Array, type: ScalarType, zone: str = UTC_NAME) -> pa.Array:
+    write = writer(type, zone)
     return pa.array(
         [None if value is None else write(value) for value in values.to_pylist()], pa.large_string()
     )

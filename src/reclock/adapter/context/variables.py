@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from reclock.algebra.byte_sizes import BYTE_UNITS, bytes_of
+from reclock.algebra.zones import UTC_NAME, zone_name
 from reclock.catalog.objects import Kind
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.errors import InvalidOption, UnknownObject
@@ -110,6 +111,23 @@ def _positive(value: str) -> str:
     if re.fullmatch(r"\d{1,9}", value.strip()) is None or int(value) == 0:
         raise ValueError("a whole number from 1 to 999999999")
     return str(int(value))
+
+
+def _time_zone(value: str) -> str:
+    """The name of the zone, also of one so many whole hours ahead of UTC."""
+    name = value.strip("'")
+    if re.fullmatch(r"[-+]?\d{1,2}(\.0*)?", name):
+        hours = round(float(name))
+        name = f"Etc/GMT{-hours:+d}" if hours else UTC_NAME
+    elif name.lower().replace(" ", "") in _UTC_NAMES:
+        name = UTC_NAME
+    if (known := zone_name(name)) is None:
+        raise ValueError("one of pg_timezone_names, such as Europe/Berlin, or hours ahead of UTC")
+    return known
+
+
+_UTC_NAMES = ("local", "default", "00:00", "+00:00", "gmt", "etc/utc")
+"""Other names of UTC, which is also the zone of the server."""
 
 
 USER_SCHEMA = "$user"
@@ -293,9 +311,9 @@ VARIABLES = {
         Variable("synchronous_commit", "on", "always on", _always("on")),
         Variable(
             "timezone",
-            "UTC",
-            "timestamps are shown in UTC",
-            _always("UTC", "Etc/UTC", "GMT", "Z", "00:00", "+00:00", "0"),
+            UTC_NAME,
+            "the time zone of moments that are read and shown without one; definitions are in UTC",
+            _time_zone,
         ),
     )
 }
@@ -412,9 +430,14 @@ class SessionVariables:
             path,
             cluster,
             max_recursion_iterations=int(self.get("max_recursion_iterations")),
+            zone=self.zone(),
             process_id=lambda: self.process_id,
             settings=self._current,
         )
+
+    def zone(self) -> str:
+        """The time zone."""
+        return self.get("timezone")
 
     def _current(self) -> dict[str, str]:
         return {name: self.get(name) for name in VARIABLES}

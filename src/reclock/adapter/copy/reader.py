@@ -13,6 +13,7 @@ import pyarrow.csv as csv
 
 from reclock.adapter.copy import text_format
 from reclock.algebra.relations import Column, ScalarType, TypeName
+from reclock.algebra.zones import UTC_NAME, Zone
 from reclock.collections.schema import arrow_type
 from reclock.errors import BadCopyData, ReclockError
 from reclock.sql.queries.literals import parse_text
@@ -30,8 +31,12 @@ class CopyReader:
     are read field by field.
     """
 
-    def __init__(self, table: str, columns: Sequence[Column], format: LineFormat) -> None:
+    def __init__(
+        self, table: str, columns: Sequence[Column], format: LineFormat, zone: str
+    ) -> None:
+        """``zone`` is that of moments that name none."""
         self._table, self._columns, self._format = table, columns, format
+        self._zone = lambda: zone
         self._names = [str(i) for i in range(len(columns))]
         self._records = text_format.Records(format)
         self._waiting = b""
@@ -85,7 +90,7 @@ class CopyReader:
             ):
                 return None
             arrays = [
-                _values(text.chunk(0), column.type)
+                _values(text.chunk(0), column.type, self._zone)
                 for text, column in zip(texts.columns, self._columns, strict=True)
             ]
         except (pa.ArrowInvalid, ReclockError):
@@ -114,7 +119,7 @@ class CopyReader:
         values = []
         for field, column in zip(fields, self._columns, strict=True):
             try:
-                values.append(None if field is None else parse_text(field, column.type))
+                values.append(None if field is None else parse_text(field, column.type, self._zone))
             except ReclockError as error:
                 error.detail = f'COPY {self._table}, line {line}, column {column.name}: "{field}"'
                 raise
@@ -152,7 +157,7 @@ def _quoted(format: LineFormat) -> re.Pattern[bytes]:
     return re.compile(rb"(?:%b[%b\n])*+" % (field, delimiter), re.DOTALL)
 
 
-def _values(texts: pa.Array, type: ScalarType) -> pa.Array:
+def _values(texts: pa.Array, type: ScalarType, zone: Zone) -> pa.Array:
     """`parse_text` of each value."""
     form, convert = _PLAIN.get(type.name, (None, None))
     if type.name is TypeName.TEXT:
@@ -160,10 +165,11 @@ def _values(texts: pa.Array, type: ScalarType) -> pa.Array:
     if (
         form is not None
         and convert is not None
+        and (type.name is not TypeName.TIMESTAMPTZ or zone() == UTC_NAME)
         and pc.all(pc.match_substring_regex(texts, form)).as_py() is not False
     ):
         return convert(texts).cast(arrow_type(type))
-    parsed = [None if text is None else parse_text(text, type) for text in texts.to_pylist()]
+    parsed = [None if text is None else parse_text(text, type, zone) for text in texts.to_pylist()]
     return pa.array(parsed, arrow_type(type))
 
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from reclock.adapter.context.texts import joined, texts
 from reclock.algebra.relations import TEXT, ScalarType
+from reclock.algebra.zones import UTC_NAME
 from reclock.errors import BadCopyData
 from reclock.sql.statements.copy.formats import LineFormat
 
@@ -32,12 +33,12 @@ END_OF_DATA = "\\."
 
 
 def encode(
-    batch: pa.RecordBatch, types: Sequence[ScalarType], format: LineFormat
+    batch: pa.RecordBatch, types: Sequence[ScalarType], format: LineFormat, zone: str = UTC_NAME
 ) -> pa.LargeBinaryArray:
-    """A line for each row."""
+    """A line for each row, with the local times of the zone."""
     write = _csv_fields_of if format.is_csv else _text_fields_of
     fields = [
-        write(texts(column, type), format).fill_null(format.null)
+        write(texts(column, type, zone), format).fill_null(format.null)
         for column, type in zip(batch.columns, types, strict=True)
     ]
     parts = [part for field in fields for part in (format.delimiter, field)]

@@ -52,7 +52,13 @@ class CopyOut:
                     if format.has_header:
                         yield text_format.header(result.desc.names, format)
                     yield from self._each(
-                        result, partial(text_format.encode, types=result.desc.types, format=format)
+                        result,
+                        partial(
+                            text_format.encode,
+                            types=result.desc.types,
+                            format=format,
+                            zone=result.zone,
+                        ),
                     )
         finally:
             result.close()
@@ -133,4 +139,4 @@ def _reader(statement: CopyFrom) -> CopyReader | BinaryReader:
         case BinaryFormat():
             return BinaryReader(statement.name.item, statement.columns)
         case LineFormat() as format:
-            return CopyReader(statement.name.item, statement.columns, format)
+            return CopyReader(statement.name.item, statement.columns, format, statement.zone)

@@ -213,6 +213,10 @@ class Session:
             {entry.name.item for entry in self.environment.stores.planner_catalog().relations()}
         )
 
+    def zone(self) -> str:
+        """The time zone in which moments are read and written as text."""
+        return self.variables.zone()
+
     @property
     def planner(self) -> StatementPlanner:
         """Plans a statement of this session at this moment."""
@@ -267,9 +271,10 @@ class Session:
 
     def _execute(self, parsed: ParsedStatement, parameters: Parameters = NO_PARAMETERS) -> Answer:
         cluster = self.variables.get("cluster")
-        return self.activity.recorded(
+        answer = self.activity.recorded(
             parsed, self.user, cluster, lambda: self._execute_cancelable(parsed, parameters)
         )
+        return replace(answer, zone=self.zone()) if isinstance(answer, Result) else answer
 
     def _execute_cancelable(self, parsed: ParsedStatement, parameters: Parameters) -> Answer:
         self.cancellation.begin(self.variables.statement_timeout_ms)

@@ -31,6 +31,7 @@ from reclock.sql.queries.planned import Untyped
 from reclock.sql.queries.query import new_context
 from reclock.sql.queries.scope import Scope
 from reclock.sql.queries.subqueries import SubqueryPlanner
+from reclock.sql.session_zone import planned_in
 from reclock.sql.statements.session.prepared_syntax import (
     CloseStatement,
     DeallocateStatement,
@@ -225,7 +226,8 @@ def _value(number: int, expression: exp.Expr, type: ScalarType, call: SessionCal
     if expression.find(exp.Query):
         raise UnsupportedSql("cannot use subquery in EXECUTE parameter")
     subqueries = SubqueryPlanner(new_context(call.catalog, call.names))
-    planned = scalar(expression, ExprContext(Scope(), subqueries, "EXECUTE"))
+    with planned_in(call.names.zone):
+        planned = scalar(expression, ExprContext(Scope(), subqueries, "EXECUTE"))
     if isinstance(planned, Untyped) and planned.text is None:
         return None
     if planned.type is not None and not is_assignable(planned.type, type):
@@ -233,7 +235,8 @@ def _value(number: int, expression: exp.Expr, type: ScalarType, call: SessionCal
             f"parameter ${number} of type {planned.type} cannot be coerced to the expected type {type}",
             hint="You will need to rewrite or cast the expression.",
         )
-    value = coerce(planned, type)
+    with planned_in(call.names.zone):
+        value = coerce(planned, type)
     if not isinstance(value, Literal):
         value = coerce(Untyped(_computed_text(expression, type, call)), type)
     assert isinstance(value, Literal)

@@ -145,6 +145,28 @@ def _pieces(format: object) -> Iterator[re.Match[str]]:
     return _PIECE.finditer(format)
 
 
+_ZONE_WORDS = ("OF", "TZH", "TZM", "TZ", "tz")
+
+
+def names_zone(format: str) -> bool:
+    """Whether a pattern of the format shows or reads a time zone."""
+    return any(piece["word"] in _ZONE_WORDS for piece in _pieces(format))
+
+
+def parts_of_zone(format: str) -> Iterator[tuple[str, bool]]:
+    """The format cut before and behind the patterns of a time zone: each part, and whether it is
+    one."""
+    begin = 0
+    for piece in _pieces(format):
+        if piece["word"] in _ZONE_WORDS:
+            if begin < piece.start():
+                yield format[begin : piece.start()], False
+            yield piece["word"], True
+            begin = piece.end()
+    if begin < len(format):
+        yield format[begin:], False
+
+
 def _to_char(engine: str) -> Writer:
     text = type_sql(engine, TEXT)
 

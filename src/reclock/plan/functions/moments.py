@@ -20,11 +20,11 @@ from reclock.algebra.relations import (
     TypeName,
     numeric,
 )
-from reclock.algebra.zones import zone_name
+from reclock.algebra.zones import known_zone
 from reclock.errors import InternalError, InvalidOption, UnsupportedSql
 from reclock.plan.functions import intervals, times
 from reclock.plan.functions.interval_functions import UNITS as INTERVAL_UNITS
-from reclock.plan.functions.interval_functions import truncated_interval
+from reclock.plan.functions.interval_functions import clock, truncated_interval
 from reclock.plan.functions.json_calls import checked, json_call
 from reclock.plan.functions.registry import Site, Types, Writer, scalar
 from reclock.plan.functions.sql_names import raised, type_sql
@@ -238,13 +238,7 @@ def _zone(name: object) -> str:
     ``UnsupportedSql`` if it is not a constant."""
     if not isinstance(name, str):
         raise UnsupportedSql("a time zone that is not a constant is not supported")
-    known = zone_name(name)
-    if known is None:
-        raise InvalidOption(
-            f'time zone "{name}" not recognized',
-            hint="one of pg_timezone_names, such as Europe/Berlin",
-        )
-    return known
+    return known_zone(name)
 
 
 def _timezone(
@@ -366,6 +360,32 @@ scalar(
     exact(*(((type, INTEGER), type) for type in (TIMESTAMP, TIMESTAMPTZ, TIME))),
     duckdb=_rounded("duckdb"),
     spark=_rounded("spark"),
+)
+
+
+OFFSET = "offset from UTC"
+
+
+def _offset(engine: str) -> Writer:
+    """``+01``, ``-03:30``, ``+00:53:28``."""
+
+    def body(local: str, moment: str) -> str:
+        us = f"(epoch_us({local}) - epoch_us({moment}))"
+        if engine == "spark":
+            us = f"(unix_micros(CAST({local} AS TIMESTAMP)) - unix_micros({moment}))"
+        sign = f"CASE WHEN {us} < 0 THEN '-' ELSE '+' END"
+        digits = f"regexp_replace({clock(engine, f'abs({us})')}, '(:00)?:00$', '')"
+        return f"concat({sign}, {digits})"
+
+    return lambda site: intervals.computed(engine, site.arguments, body)
+
+
+scalar(
+    OFFSET,
+    "How far a local time is ahead of UTC at its moment, as it is written behind it.",
+    exact(((TIMESTAMP, TIMESTAMPTZ), TEXT)),
+    duckdb=_offset("duckdb"),
+    spark=_offset("spark"),
 )
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any, Protocol, TypeVar
 
+from reclock.algebra.zones import UTC_NAME
 from reclock.catalog.objects import Item
 from reclock.errors import ExperimentalFeature
 from reclock.sql.catalog.entries import Entry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames
+from reclock.sql.session_zone import planned_in
 from reclock.sql.syntax.families import load_planners
 from reclock.sql.syntax.nodes import Statement
 
@@ -41,11 +44,12 @@ D = TypeVar("D", bound=ItemPlanner)
 @dataclass(frozen=True, slots=True)
 class Planning:
     """How a kind of statement is planned. If it ``returns_rows`` or takes parameters, it is planned
-    when it is prepared."""
+    when it is prepared. What a definition means does not depend on the session's time zone."""
 
     planner: Planner
     returns_rows: bool
     experimental: str | None
+    is_definition: bool
 
 
 _PLANNINGS: dict[type[Statement], Planning] = {}
@@ -53,7 +57,10 @@ _ITEM_PLANNERS: dict[type[Statement], ItemPlanner] = {}
 
 
 def plans(
-    *nodes: type[Statement], returns_rows: bool = False, experimental: str | None = None
+    *nodes: type[Statement],
+    returns_rows: bool = False,
+    experimental: str | None = None,
+    is_definition: bool = False,
 ) -> Callable[[P], P]:
     """Registers the planner of statements. ``experimental`` names a feature that needs experimental
     mode."""
@@ -61,7 +68,7 @@ def plans(
     def register(planner: P) -> P:
         for node in nodes:
             assert node not in _PLANNINGS, node
-            _PLANNINGS[node] = Planning(planner, returns_rows, experimental)
+            _PLANNINGS[node] = Planning(planner, returns_rows, experimental, is_definition)
         return planner
 
     return register
@@ -72,7 +79,15 @@ def plans_item(node: type[Statement]) -> Callable[[D], D]:
 
     def register(definition: D) -> D:
         assert node not in _ITEM_PLANNERS, node
-        _ITEM_PLANNERS[node] = definition
+
+        @wraps(definition)
+        def planned_in_utc(
+            node: Any, item: Item, name: QualifiedName, catalog: PlannerCatalog
+        ) -> Entry:
+            with planned_in(UTC_NAME):
+                return definition(node, item, name, catalog)
+
+        _ITEM_PLANNERS[node] = planned_in_utc
         return definition
 
     return register

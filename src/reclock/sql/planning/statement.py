@@ -8,9 +8,11 @@ from reclock.sql.names import SessionNames
 from reclock.sql.planning.registry import (
     PlannedStatement,
     Skipped,
+    item_planner_of,
     planning_of,
     require_experimental_mode,
 )
+from reclock.sql.session_zone import planned_in
 from reclock.sql.syntax.consumption import check_consumed
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parse import ParsedStatement
@@ -35,7 +37,9 @@ def plan_node(node: Statement, catalog: PlannerCatalog, session: SessionNames) -
     planning = planning_of(type(node))
     if planning.experimental is not None:
         require_experimental_mode(planning.experimental, catalog)
-    return planning.planner(node, catalog, session)
+    is_definition = planning.is_definition or item_planner_of(type(node)) is not None
+    with planned_in(session.zone, is_definition=is_definition):
+        return planning.planner(node, catalog, session)
 
 
 def returns_rows(node: Statement) -> bool:

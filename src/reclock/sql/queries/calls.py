@@ -266,11 +266,12 @@ def _precise_type(name: str, digits: exp.Expr) -> exp.DataType:
 def _truncated_in_zone(unit: Planned, moment: Planned, zone: Planned) -> TypedExpr:
     """``date_trunc(unit, moment, zone)``. What is smaller than a day is taken off the moment, because
     the local time at which an hour begins may be there twice."""
-    local = call("timezone", [zone, expect(moment, TIMESTAMPTZ, "argument of date_trunc")])
+    at = expect(moment, TIMESTAMPTZ, "argument of date_trunc")
+    local = call("timezone", [zone, at])
     truncated = call("date_trunc", [unit, local])
     word = truncated.arguments[0] if isinstance(truncated, Call) else None
     if isinstance(word, Literal) and is_part_of_day(word.value):
-        return operator("-", [moment, operator("-", [local, truncated])])
+        return Call("-", (at, operator("-", [local, truncated])), TIMESTAMPTZ)
     return call("timezone", [zone, truncated])
 
 

@@ -60,10 +60,12 @@ from reclock.plan.functions.digits import FLOAT_SCALE
 from reclock.plan.functions.intervals import SPAN, SPAN_TYPE, compared_type
 from reclock.plan.functions.moments import ROUNDED
 from reclock.plan.functions.typing import as_numeric
-from reclock.plan.scalars import Call, Cast, Literal, Scalar
+from reclock.plan.scalars import Call, Literal, Scalar
 from reclock.sql.names import fold
 from reclock.sql.queries.literals import fit, natural, parse_number, parse_text
+from reclock.sql.queries.local_times import zoned_cast
 from reclock.sql.queries.planned import E, OpenParameter, Planned, TypedExpr, Untyped
+from reclock.sql.session_zone import session_zone
 from reclock.sql.syntax.dialect import to_sql
 
 _TYPES = {
@@ -324,7 +326,8 @@ def coerce(value: Planned, target: ScalarType) -> TypedExpr:
     if isinstance(value, OpenParameter):
         return coerce(value.parameters.settle(value.number, target), target)
     if isinstance(value, Untyped):
-        return Literal(None if value.text is None else parse_text(value.text, target), target)
+        text = value.text
+        return Literal(None if text is None else parse_text(text, target, session_zone), target)
     if value.type == target:
         return value
     if isinstance(value, Literal):
@@ -341,7 +344,7 @@ def coerce(value: Planned, target: ScalarType) -> TypedExpr:
                 else value.value
             )
             return Literal(fit(number, target), target)
-    return Cast(value, target)
+    return zoned_cast(value, target)
 
 
 def cast(value: Planned, target: ScalarType) -> TypedExpr:

@@ -25,6 +25,7 @@ from reclock.algebra.relations import (
     numeric,
 )
 from reclock.algebra.textual import textual
+from reclock.algebra.zones import Zone, utc
 from reclock.errors import (
     InvalidText,
     NumberOutOfRange,
@@ -57,8 +58,8 @@ Value = (
 )
 
 
-def parse_text(text: str, type: ScalarType) -> Value:
-    """The value of ``text`` in ``type``.
+def parse_text(text: str, type: ScalarType, zone: Zone = utc) -> Value:
+    """The value of ``text`` in ``type``. ``zone`` is that of moments that do not name theirs.
 
     Raises ``InvalidText``, ``InvalidJson``, ``MomentOutOfRange``, ``ZoneOutOfRange`` or
     ``NumberOutOfRange``.
@@ -68,11 +69,11 @@ def parse_text(text: str, type: ScalarType) -> Value:
     if (description := textual(type)) is not None:
         return description.normal_form(text)
     if type.element is not None:
-        return _array(text, type)
+        return _array(text, type, zone)
     if type.name is TypeName.RECORD:
         raise UnsupportedSql("input of anonymous composite types is not implemented")
     if type.is_moment:
-        return read_moment(text, type)
+        return read_moment(text, type, zone)
     stripped = text.strip()
     try:
         value = _READERS[type.name](stripped)
@@ -226,13 +227,13 @@ def parse_number(text: str) -> Decimal:
         raise InvalidText(TypeName.NUMERIC, text) from error
 
 
-def _array(text: str, type: ScalarType) -> tuple[Any, ...]:
+def _array(text: str, type: ScalarType, zone: Zone) -> tuple[Any, ...]:
     assert type.element is not None
     try:
         items = elements(text)
     except ValueError as error:
         raise InvalidText(str(type), text) from error
-    return tuple(None if item is None else parse_text(item, type.element) for item in items)
+    return tuple(None if item is None else parse_text(item, type.element, zone) for item in items)
 
 
 def _object_id(text: str) -> int:

@@ -11,6 +11,7 @@ from reclock.plan.scalars import Call, Literal
 from reclock.plan.temporal import NOW
 from reclock.sql.queries.coercion import coerce, comparable, with_own_digits
 from reclock.sql.queries.folding import comparable_moments, folded
+from reclock.sql.queries.local_times import zoned
 from reclock.sql.queries.planned import E, OpenParameter, Planned, TypedExpr, Untyped
 
 
@@ -28,7 +29,9 @@ def call(name: str, arguments: Sequence[Planned]) -> TypedExpr:
     )
     if resolved.function in _COMPARISONS:
         cast_arguments = tuple(comparable(moment) for moment in comparable_moments(cast_arguments))
-    return folded(Call(resolved.function, cast_arguments, resolved.result))
+    called = Call(resolved.function, cast_arguments, resolved.result)
+    local = zoned(called)
+    return folded(called) if local is None else local
 
 
 def operator(name: str, arguments: Sequence[Planned], written: str | None = None) -> TypedExpr:

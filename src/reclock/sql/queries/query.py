@@ -9,6 +9,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from reclock.algebra.relations import OID, Column, RelationDesc, ScalarType
+from reclock.algebra.zones import UTC_NAME
 from reclock.errors import (
     AmbiguousColumn,
     DuplicateAlias,
@@ -45,6 +46,7 @@ from reclock.sql.queries.select import finish_select, plan_block, plan_select
 from reclock.sql.queries.select_items import select_order, select_values
 from reclock.sql.queries.session_functions import answered, not_in_definitions
 from reclock.sql.queries.subqueries import SubqueryPlanner
+from reclock.sql.session_zone import planned_in
 from reclock.sql.syntax import nodes
 from reclock.sql.syntax.dialect import to_sql
 from reclock.sql.syntax.parse import parse_one
@@ -321,7 +323,8 @@ class _Queries:
         """The plan of a builtin view, which is planned at its first use."""
         plan = catalog.builtin_plans.get(entry.id)
         if plan is None:
-            plan = catalog.builtin_plans[entry.id] = builtin_plan(entry, catalog)
+            with planned_in(UTC_NAME):
+                plan = catalog.builtin_plans[entry.id] = builtin_plan(entry, catalog)
         return plan
 
 

@@ -7,7 +7,9 @@ once, and takes the answers of each session that reads it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from reclock.algebra.relations import (
     BIGINT,
@@ -44,6 +46,10 @@ def _setting(session: SessionNames, name: str, is_missing_ok: bool = False) -> s
     return settings.get(name.lower())
 
 
+def _local_now(session: SessionNames) -> datetime:
+    return session.now().astimezone(ZoneInfo(session.zone)).replace(tzinfo=None)
+
+
 _FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, ScalarType, Answer]] = {
     # name: types of arguments, how many must be there, type, value
     "version": ((), 0, TEXT, lambda session: f"PostgreSQL {SERVER_VERSION} (Reclock)"),
@@ -59,9 +65,9 @@ _FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, ScalarType, Answer]] = 
         ("now", "current_timestamp"), ((), 0, TIMESTAMPTZ, lambda session: session.now())
     ),
     "clock_timestamp": ((), 0, TIMESTAMPTZ, lambda session: session.clock()),
-    "localtime": ((), 0, TIME, lambda session: time_of_day(str(session.now().time()))),
-    "localtimestamp": ((), 0, TIMESTAMP, lambda session: session.now().replace(tzinfo=None)),
-    "current_date": ((), 0, DATE, lambda session: session.now().date()),
+    "localtime": ((), 0, TIME, lambda session: time_of_day(str(_local_now(session).time()))),
+    "localtimestamp": ((), 0, TIMESTAMP, _local_now),
+    "current_date": ((), 0, DATE, lambda session: _local_now(session).date()),
     **dict.fromkeys(
         ("pg_postmaster_start_time", "pg_conf_load_time"),
         ((), 0, TIMESTAMPTZ, lambda session: session.started_at),

@@ -44,6 +44,12 @@ ELSE floor((argument2 - argument1) / (argument2 - argument3) * argument4)::int +
 _OVERLAPPING = (TIME, TIMESTAMP, TIMESTAMPTZ)
 
 
+_SHIFTED = """CASE WHEN date_trunc('day', argument2)::text = '00:00:00' THEN argument1
+ELSE (argument1 AT TIME ZONE argument3 {0} date_trunc('day', argument2)) AT TIME ZONE argument3 END
+{0} (argument2 - date_trunc('day', argument2))"""
+"""Months and days by the calendar of the zone, and then the time."""
+
+
 _PARTS = (*[INTEGER] * 5, DOUBLE)
 _MADE = "make_timestamp(argument1, argument2, argument3, argument4, argument5, argument6)"
 
@@ -76,7 +82,7 @@ SQL_FUNCTIONS: Mapping[str, Sequence[SqlFunction]] = {
             SqlFunction((TIMESTAMPTZ, INTERVAL), f"argument1 {operator} argument2"),
             SqlFunction(
                 (TIMESTAMPTZ, INTERVAL, TEXT),
-                f"(argument1 AT TIME ZONE argument3 {operator} argument2) AT TIME ZONE argument3",
+                _SHIFTED.format(operator),
             ),
         ]
         for name, operator in (("date_add", "+"), ("date_subtract", "-"))

@@ -49,7 +49,12 @@ def plan_copy(
         table = table_named(node.this, catalog, session)
         positions = target_columns(columns, table)
         return CopyFrom(
-            table.id, table.name, tuple(table.desc.columns[i] for i in positions), positions, format
+            table.id,
+            table.name,
+            tuple(table.desc.columns[i] for i in positions),
+            positions,
+            format,
+            session.zone,
         )
     return CopyTo(_copied_query(node, catalog, session), format)
 
@@ -209,13 +214,14 @@ def _switch(value: exp.Expr) -> bool:
 @dataclass(frozen=True, slots=True)
 class CopyFrom:
     """``columns``, which are at ``positions`` of the table, come from the client; the others get
-    their defaults."""
+    their defaults. Moments that name no time zone are in ``zone``."""
 
     table: GlobalId
     name: QualifiedName
     columns: tuple[Column, ...]
     positions: tuple[int, ...]
     format: CopyFormat
+    zone: str
     tag: str = "COPY"
 
 

@@ -98,7 +98,8 @@ def assignment(parser: StatementParser) -> tuple[exp.Identifier, list[exp.Expr] 
 
 def _setting(parser: StatementParser) -> exp.Expr:
     if parser.accept_token(TokenType.DASH):
-        return exp.Literal.number(f"-{(parser.number() or parser.missing()).name}")
+        number = (parser.number() or parser.missing()).name
+        return exp.Literal(this=f"-{number}", is_string=False)
     literal = parser.string() or parser.number() or parser.boolean()
     return literal or parser.any_name() or parser.missing()
 

@@ -80,7 +80,7 @@ class AlterTable:
     tag: str = "ALTER TABLE"
 
 
-@plans(AlterTableStatement)
+@plans(AlterTableStatement, is_definition=True)
 def alter_table(
     node: AlterTableStatement, catalog: PlannerCatalog, session: SessionNames
 ) -> AlterTable | Skipped:

@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import Column, RelationDesc, ScalarType, TypeName
+from reclock.algebra.zones import UTC_NAME
 from reclock.catalog.objects import ItemType
 from reclock.errors import SqlSyntaxError, SystemObjectProtected, UnsupportedSql, WrongObjectType
 from reclock.plan.build import ONE_ROW, compute
@@ -35,6 +36,7 @@ from reclock.sql.queries.row_functions import ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope
 from reclock.sql.queries.session_functions import answered
 from reclock.sql.queries.subqueries import SubqueryPlanner
+from reclock.sql.session_zone import planned_in
 from reclock.sql.statements.sequences.calls import sequence_named
 from reclock.sql.statements.tables.generated import (
     GeneratedValues,
@@ -395,7 +397,8 @@ def default_of(table: RelationEntry, position: int, session: SessionNames) -> Sc
     column = table.desc.columns[position]
     if node is None or position in table.table.generated:
         return None
-    return default_value(node, column, partial(answered, session=session))
+    with planned_in(UTC_NAME):
+        return default_value(node, column, partial(answered, session=session))
 
 
 def _folded(plan: Plan, scalars: Sequence[Scalar], names: Sequence[str]) -> Constant | None:

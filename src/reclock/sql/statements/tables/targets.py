@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import RelationDesc
+from reclock.algebra.zones import UTC_NAME
 from reclock.errors import DuplicateColumn, UnknownColumn
 from reclock.plan.build import compute
 from reclock.plan.relational import Get, Plan
@@ -18,9 +19,13 @@ from reclock.plan.scalars import ColumnRef
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.names import fold, nearest
 from reclock.sql.queries.attach import attach
+from reclock.sql.queries.coercion import assign
 from reclock.sql.queries.context import Context
+from reclock.sql.queries.expressions import ExprContext, scalar
+from reclock.sql.queries.planned import TypedExpr
 from reclock.sql.queries.scope import Scope, ScopeColumn
 from reclock.sql.queries.select_items import select_list
+from reclock.sql.session_zone import planned_in
 from reclock.sql.statements.tables.generated import is_default, next_value_of
 from reclock.sql.syntax.consumption import tracked_copy
 
@@ -48,7 +53,21 @@ def assigned_value(node: exp.Expr, position: int, table: RelationEntry) -> exp.E
     if position in table.table.generated:
         return next_value_of(table.table.generated[position].sequence)
     default = table.table.defaults[position]
-    return default.copy() if default is not None else exp.Null()
+    if default is None:
+        return exp.Null()
+    return ColumnDefault(this=default.copy(), column=table.desc.columns[position])
+
+
+class ColumnDefault(exp.Expression):
+    """The DEFAULT of ``column``. Like all definitions, it reads moments in UTC."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "column": True}
+
+
+@scalar.register
+def _column_default(node: ColumnDefault, context: ExprContext) -> TypedExpr:
+    with planned_in(UTC_NAME):
+        return assign(scalar(node.this, context), node.args["column"])
 
 
 def column_refs(desc: RelationDesc, start: int = 0) -> list[Any]:

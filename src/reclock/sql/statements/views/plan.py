@@ -10,6 +10,7 @@ from sqlglot import exp
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.index_keys import DEFAULT_SUFFIX
 from reclock.algebra.relations import RelationDesc
+from reclock.algebra.zones import known_zone
 from reclock.catalog.objects import Item, ItemType
 from reclock.compute.rendering import check_supported
 from reclock.errors import (
@@ -41,6 +42,7 @@ from reclock.sql.queries.columns import check_columns, check_stored
 from reclock.sql.queries.index_keys import index_key
 from reclock.sql.queries.query import definition_context, plan_query
 from reclock.sql.queries.views import expand
+from reclock.sql.session_zone import planned_in
 from reclock.sql.statements.tables.alter_plan import AlterTable
 from reclock.sql.statements.tables.unique_indexes import add_unique_index
 from reclock.sql.statements.views.replacement import (
@@ -135,9 +137,12 @@ def _replacement(old: Entry, view: DefinedView, catalog: PlannerCatalog) -> View
 def define_view(
     node: CreateViewStatement, catalog: PlannerCatalog, session: SessionNames
 ) -> DefinedView:
-    """The view's plan. The relations that ``node`` names are then qualified in it."""
+    """The view's plan. The relations that ``node`` names are then qualified in it, and the time zone
+    is written in it if the plan depends on one other than UTC."""
     context = definition_context(catalog, session)
-    plan = plan_query(node.args["query"], context).embedded
+    with planned_in(_zone_of(node, session)) as zone:
+        plan = plan_query(node.args["query"], context).embedded
+    node.set("zone", exp.Literal.string(zone.name) if zone.is_asked else None)
     names = [fold(column) for column in node.args.get("columns") or ()]
     if len(names) > len(plan.desc):
         raise SqlSyntaxError(
@@ -156,6 +161,12 @@ def define_view(
         for part in ("this", "db", "catalog"):
             table.set(part, full.args.get(part))
     return DefinedView(plan, desc, frozenset(context.depends_on), node.args["query"])
+
+
+def _zone_of(node: CreateViewStatement, session: SessionNames) -> str:
+    """Raises ``InvalidOption``."""
+    written = node.args.get("zone")
+    return session.zone if written is None else known_zone(written.name)
 
 
 # --- indexes ---

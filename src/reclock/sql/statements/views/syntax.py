@@ -17,12 +17,16 @@ from reclock.sql.syntax.writing import clause, generates, joined, listed, when
 
 
 class CreateViewStatement(Statement):
+    """``zone`` is the time zone of moments in the query; without it, that of the session, or UTC in
+    the text of a definition."""
+
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
         "exists": False,
         "replace": False,
         "materialized": False,
         "cluster": False,
+        "zone": False,
         "columns": False,
         "query": True,
     }
@@ -63,6 +67,9 @@ def create_view(parser: StatementParser, words: tuple[str, ...]) -> CreateViewSt
     if is_temporary(words):
         make_temporary(name)
     cluster = parser.in_cluster() if materialized else None
+    zone = None
+    if parser.accept("IN", "TIME", "ZONE"):
+        zone = parser.string() or parser.missing()
     columns = (
         parser.wrapped_list(StatementParser.name) if parser.sees_token(TokenType.L_PAREN) else None
     )
@@ -74,6 +81,7 @@ def create_view(parser: StatementParser, words: tuple[str, ...]) -> CreateViewSt
         replace=replace,
         materialized=materialized,
         cluster=cluster,
+        zone=zone,
         columns=columns,
         query=parser.query(),
     )
@@ -145,6 +153,7 @@ def _write_create_view(write: Generator, node: exp.Expression) -> str:
         when(node, "exists", "IF NOT EXISTS"),
         write.sql(node, "this"),
         clause(write, "IN CLUSTER", node, "cluster"),
+        clause(write, "IN TIME ZONE", node, "zone"),
         f"({listed(write, node, 'columns')})" if node.args.get("columns") else "",
         f"AS {write.sql(node, 'query')}",
     )
