@@ -85,7 +85,7 @@ types = st.sampled_from(list(WRITTEN))
 def read(
     columns: Sequence[r.Column], format: LineFormat, data: bytes, cut: int, *, at_once: bool
 ) -> pa.Table | str:
-    reader = CopyReader("t", columns, format)
+    reader = CopyReader("t", columns, format, "UTC")
     if not at_once:
         reader._at_once = lambda lines: None
     try:
@@ -149,6 +149,7 @@ def test_what_is_written_plainly_is_read_at_once(name: str, data: bytes) -> None
         "t",
         [r.Column("a", r.INTEGER), r.Column("b", r.TEXT), r.Column("c", r.BOOLEAN)],
         FORMATS[name],
+        "UTC",
     )
     seen: list[int] = []
     row = reader._row

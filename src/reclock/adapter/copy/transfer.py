@@ -22,14 +22,14 @@ class CopyOut:
     """``COPY … TO STDOUT``. ``lines`` is the data in the requested format, as arrays of lines or
     binary rows, to be iterated once. An empty array says that nothing more is known yet."""
 
-    def __init__(self, result: Result, format: CopyFormat) -> None:
+    def __init__(self, result: Result, format: CopyFormat, zone: str) -> None:
         assert result.desc is not None
         self.width = len(result.desc)
         """The number of columns of a line."""
         self.is_binary = isinstance(format, BinaryFormat)
         self.rows = 0
         """The number of rows so far."""
-        self.lines: Iterator[pa.LargeBinaryArray] = self._encoded(result, format)
+        self.lines: Iterator[pa.LargeBinaryArray] = self._encoded(result, format, zone)
 
     @property
     def tag(self) -> str:
@@ -42,7 +42,9 @@ class CopyOut:
         if close is not None:
             close()
 
-    def _encoded(self, result: Result, format: CopyFormat) -> Iterator[pa.LargeBinaryArray]:
+    def _encoded(
+        self, result: Result, format: CopyFormat, zone: str
+    ) -> Iterator[pa.LargeBinaryArray]:
         assert result.desc is not None
         try:
             match format:
@@ -57,7 +59,7 @@ class CopyOut:
                             text_format.encode,
                             types=result.desc.types,
                             format=format,
-                            zone=result.zone,
+                            zone=zone,
                         ),
                     )
         finally:

@@ -35,11 +35,11 @@ def _(statement: CopyTo, context: AuthorizationContext) -> Requirements:
 @executes(CopyTo)
 def _(statement: CopyTo, context: StatementContext) -> CopyOut:
     if isinstance(statement.select, SubscribeQuery):
-        return CopyOut(subscribe(statement.select, context), statement.format)
+        return CopyOut(subscribe(statement.select, context), statement.format, statement.zone)
     query = QueryExecution(
         context, statement.select, context.transactions.block, read_ts=context.read_ts
     )
-    return CopyOut(query.run(), statement.format)
+    return CopyOut(query.run(), statement.format, statement.zone)
 
 
 @requires(CopyToFiles)

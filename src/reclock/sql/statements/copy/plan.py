@@ -56,7 +56,7 @@ def plan_copy(
             format,
             session.zone,
         )
-    return CopyTo(_copied_query(node, catalog, session), format)
+    return CopyTo(_copied_query(node, catalog, session), format, session.zone)
 
 
 def _copied_query(
@@ -227,10 +227,11 @@ class CopyFrom:
 
 @dataclass(frozen=True, slots=True)
 class CopyTo:
-    """The rows of a query, or its changes, go to the client."""
+    """The rows of a query, or its changes, go to the client, with moments in ``zone``."""
 
     select: Select | SubscribeQuery
     format: CopyFormat
+    zone: str
     tag: str = "COPY"
 
 
