@@ -19,6 +19,7 @@ from psycopg import errors
 
 from reclock.adapter.session.prepared import RepeatedInsert
 from reclock.adapter.session.session import Session
+from reclock.algebra.zones import utc
 from reclock.errors import NotNullViolation, ProtocolViolation, QueryCanceled
 from reclock.runtime.environment import Environment
 from reclock.server import messages
@@ -430,7 +431,7 @@ def session(tmp_path) -> Iterator[Session]:
 
 def test_many_executions_are_planned_once_and_write_once(session: Session, monkeypatch) -> None:
     prepared = session.prepare(INSERT, name="insert")
-    columns = decode_columns([(b"1", b"a"), (b"2", None)], prepared.parameter_types, [0, 0])
+    columns = decode_columns([(b"1", b"a"), (b"2", None)], prepared.parameter_types, [0, 0], utc)
     session.begin_together()
     assert session.insert_all([RepeatedInsert(prepared, columns, 2)])
     assert session.transactions.block is not None
@@ -456,7 +457,7 @@ def test_a_failed_attempt_leaves_the_block_as_it_was(session: Session) -> None:
 def test_a_text_that_is_no_text_is_a_violation(session: Session) -> None:
     prepared = session.prepare(INSERT, name="insert")
     with pytest.raises(ProtocolViolation):
-        decode_columns([(b"1", b"a"), (b"2", b"\xff")], prepared.parameter_types, [0, 0])
+        decode_columns([(b"1", b"a"), (b"2", b"\xff")], prepared.parameter_types, [0, 0], utc)
 
 
 def test_a_cancelled_attempt_is_not_repeated_one_by_one(session: Session, monkeypatch) -> None:

@@ -26,7 +26,7 @@ from reclock.adapter.copy.binary_values import (
 )
 from reclock.algebra.object_ids import column_type_modifier, column_type_oid, type_rows, type_size
 from reclock.algebra.relations import JSONB, OID, TEXT, Column, ScalarType, TypeName, array
-from reclock.algebra.zones import Zone
+from reclock.algebra.zones import UTC_NAME, Zone
 from reclock.errors import UnknownObject
 from reclock.server.messages import Field
 from reclock.sql.queries.literals import parse_text
@@ -93,7 +93,7 @@ class MessageBuffer:
 
 
 def encoder(
-    types: Sequence[ScalarType], formats: Sequence[int], zone: str
+    types: Sequence[ScalarType], formats: Sequence[int], zone: str = UTC_NAME
 ) -> Callable[[pa.RecordBatch], MessageBuffer]:
     """Encodes batches of these types as ``DataRow`` messages, one for each row. Texts of moments are
     in the time zone."""
