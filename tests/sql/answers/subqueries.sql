@@ -105,3 +105,8 @@ SELECT a, (WITH c AS (SELECT t.a + 1 AS n) SELECT sum(n) FROM c, u WHERE u.a > (
 SELECT a FROM t WHERE a IN (WITH c AS (SELECT t.a AS b, t.b AS x) SELECT u.a FROM u WHERE u.a IN (SELECT b FROM c WHERE x <> 'one'))
 SELECT a FROM t WHERE EXISTS (WITH c AS (SELECT t.a AS b) SELECT FROM u JOIN c ON c.b = u.a WHERE EXISTS (SELECT FROM w, c AS d WHERE w.a = d.b))
 SELECT a FROM t WHERE a IN (WITH c AS (SELECT t.a AS k) SELECT r.a FROM (SELECT u.a FROM u JOIN (SELECT s.a FROM (SELECT w.a FROM w JOIN c ON c.k = w.a WHERE w.a IN (SELECT k FROM c)) s) q ON q.a = u.a) r)
+SELECT * FROM generate_series(1, 2) g, LATERAL (SELECT a, b FROM u) x NATURAL RIGHT JOIN w
+SELECT t.a, x.a FROM t FULL JOIN LATERAL (SELECT a FROM u) x ON x.a = t.a
+SELECT a, x.b FROM t JOIN LATERAL (SELECT a, b FROM u WHERE u.a > 1) x USING (a)
+SELECT t.a, n, z FROM t CROSS JOIN (w AS o(n, y) JOIN LATERAL (SELECT u.b FROM u WHERE u.a = o.n) x(z) ON z > 'e')
+SELECT t.a, n, h FROM t CROSS JOIN (w AS o(n, y) LEFT JOIN generate_series(1, n) AS h ON h > 1)

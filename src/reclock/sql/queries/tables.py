@@ -88,12 +88,7 @@ def _beside(
         return joined
     right = _relation(item, context)
     for node in others:
-        joined = _reading_left(right, node.this, node, context)
-        right = (
-            joined
-            if joined is not None
-            else join_relations(right, _relation(node.this, context), node, context)
-        )
+        right = _with_join(right, node, context)
     if left.plan == ONE_ROW:
         return right
     check_names(left, right)
@@ -102,12 +97,20 @@ def _beside(
     )
 
 
+def _with_join(left: ScopedPlan, node: exp.Join, context: Context) -> ScopedPlan:
+    """``left`` joined with the relation of ``node``, which may read the rows of ``left``."""
+    joined = _reading_left(left, node.this, node, context)
+    if joined is not None:
+        return joined
+    return join_relations(left, _relation(node.this, context), node, context)
+
+
 def _reading_left(
     left: ScopedPlan, item: exp.Expr, node: exp.Join, context: Context
 ) -> ScopedPlan | None:
     """``left`` joined with ``item``, if that is something that reads rows to its left."""
     if isinstance(item, exp.Lateral):
-        return _lateral(left, item, node, context)
+        return None if _is_joined_alone(item, node) else _lateral(left, item, node, context)
     if not is_function(item) or node.args.get("method") or node.args.get("using"):
         pass
     elif (node.args.get("side") or "").upper() == "LEFT" and named_around(
@@ -122,6 +125,13 @@ def _reading_left(
     if isinstance(item, exp.Table) and (width := outer_width(item, context)):
         return _of_rows_around(left, item, width, node, context)
     return None
+
+
+def _is_joined_alone(item: exp.Lateral, node: exp.Join) -> bool:
+    """Whether ``item`` is a query that is joined so that it can name nothing to its left."""
+    is_outer = (node.args.get("side") or "").upper() in ("RIGHT", "FULL")
+    is_by_name = bool(node.args.get("method") or node.args.get("using"))
+    return isinstance(item.this, exp.Subquery) and (is_outer or is_by_name)
 
 
 def _may_read_left(left: ScopedPlan, item: exp.Expr, others: Sequence[exp.Join]) -> bool:
@@ -214,8 +224,9 @@ def _for_each(
     rows = ScopedPlan(around, scope_around(left.scope, names))
     with without_aggregates(left.scope, "FROM"):
         planned = context.queries.plan(unwrapped(query), replace(context, around=rows))
-    shown = Scope.of(RelationDesc(planned.embedded.desc.columns[: planned.visible]), None)
-    return _joined_by_row(left, ScopedPlan(planned.embedded, shown), node, names, joining, context)
+    plan = planned.embedded
+    shown = Scope.of(RelationDesc(plan.desc.columns[: planned.visible]), None)
+    return _joined_by_row(left, ScopedPlan(plan, shown), node, names, joining, context)
 
 
 def _joined_by_row(
@@ -248,7 +259,7 @@ def _relation(node: exp.Expr, context: Context) -> ScopedPlan:
     """``node`` with the joins nested in it."""
     relation = _one_relation(node, context)
     for join_node in node.args.get("joins") or []:
-        relation = join_relations(relation, _relation(join_node.this, context), join_node, context)
+        relation = _with_join(relation, join_node, context)
     return relation
 
 
@@ -265,12 +276,26 @@ def _one_relation(node: exp.Expr, context: Context) -> ScopedPlan:
         case exp.Subquery() if _is_parenthesised_relation(node):
             reject_unsupported(node, "this", "alias", "joins")
             relation = _relation(node.this, context)
+        case exp.Lateral(this=exp.Subquery() as query):
+            reject_unsupported(node, "this", "alias", "joins")
+            try:
+                relation = _derived(query, context)
+            except NOT_ALONE as error:
+                raise UnsupportedSql(
+                    f"{to_sql(node)[:80]} is not supported in FROM",
+                    detail=error.message,
+                    hint="join it by a comma, or by INNER or LEFT JOIN with ON",
+                ) from error
         case exp.Subquery() | exp.Values():
-            plan = context.queries.plan(node, context).embedded
-            relation = ScopedPlan(plan, Scope.of(plan.desc, None))
+            relation = _derived(node, context)
         case _:
             raise UnsupportedSql(f"{to_sql(node)[:80]} is not supported in FROM")
     return aliased(relation, node)
+
+
+def _derived(query: exp.Expr, context: Context) -> ScopedPlan:
+    plan = context.queries.plan(query, context).embedded
+    return ScopedPlan(plan, Scope.of(plan.desc, None))
 
 
 def _of_rows_around(

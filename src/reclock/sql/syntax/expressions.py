@@ -191,6 +191,12 @@ class QueryParser(JoinParser):
         name = self._parse_id_var(any_token=False)
         return name if isinstance(name, exp.Identifier) else self.word("a name")
 
+    def _parse_value(self, values: bool = True) -> exp.Tuple | None:
+        row = super()._parse_value(values)
+        if row is not None and not row.expressions:
+            self.raise_error("Expected a value", self._prev)
+        return row
+
     def _parse_table_part(self, schema: bool = False) -> exp.Expr | None:
         is_behind_dot = self._prev.token_type == TokenType.DOT
         part = super()._parse_table_part(schema)
