@@ -403,6 +403,8 @@ def test_moments_in_a_time_zone_are_the_same_on_both_engines(
     abroad: psycopg.Connection, world: World, engine: DuckDbEngine, spark_engine: SparkEngine
 ) -> None:
     for sql in (sql for sql in queries("zones") if " FROM moments" in sql):
+        if "generate_series" in sql:  # by months: such a plan runs on DuckDB
+            continue
         select = world.select(sql)
         ours = Counter(printed_answer(world, spark_engine, select, ZONE))
         assert ours == Counter(printed_answer(world, engine, select, ZONE)), sql

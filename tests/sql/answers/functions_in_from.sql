@@ -17,3 +17,6 @@ SELECT x.a, x.b, x.c ->> 'd' AS d, x.e, x.f FROM jsonb_to_recordset('[{"a": 1, "
 SELECT t.a, r.n, r.y FROM t, json_to_record(json_build_object('n', t.a, 'y', t.b)) AS r(n bigint, y varchar(5))
 SELECT count(*), sum(q) FROM jsonb_to_recordset('[{"q": 1.25}, {"q": 2}]') AS x(q numeric)
 SELECT w.a, x.k FROM w LEFT JOIN LATERAL jsonb_to_recordset(jsonb_build_array(jsonb_build_object('k', w.y))) AS x(k text) ON x.k = 'two'
+SELECT a, v, n FROM u, LATERAL generate_series(1, a) WITH ORDINALITY AS s (v, n)
+SELECT a, v, n FROM u LEFT JOIN LATERAL generate_series(3, a) WITH ORDINALITY AS s (v, n) ON true
+SELECT a, s.* FROM u, LATERAL generate_series(1, a) WITH ORDINALITY AS s

@@ -26,3 +26,6 @@ SELECT '{2022-01-01,"2022-07-01 12:00",NULL}'::timestamptz[], ARRAY[timestamptz 
 SELECT timestamptz '1850-01-01', timestamptz '1919-07-01', timestamptz '1945-08-14 12:00', timestamptz '2024-01-01 01:02:03.45'
 SELECT generate_series(timestamptz '2023-03-12 00:00', '2023-03-12 05:00', interval '1 hour')
 SELECT date '2023-03-12' + time '02:30', (date '2023-03-12' + time '02:30')::timestamptz
+SELECT n, day, number FROM moments, LATERAL generate_series(at, at + interval '3 days 12:00', interval '1 day') WITH ORDINALITY AS days (day, number)
+SELECT n, generate_series(date_trunc('month', at), at + interval '3 months', interval '1 month') FROM moments
+SELECT * FROM generate_series(timestamptz '2023-11-05 12:00', '2023-11-01', interval '-1 day') AS day

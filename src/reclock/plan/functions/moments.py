@@ -18,6 +18,7 @@ from reclock.algebra.relations import (
     TIMESTAMPTZ,
     ScalarType,
     TypeName,
+    array,
     numeric,
 )
 from reclock.algebra.zones import known_zone
@@ -27,7 +28,7 @@ from reclock.plan.functions.interval_functions import UNITS as INTERVAL_UNITS
 from reclock.plan.functions.interval_functions import clock, truncated_interval
 from reclock.plan.functions.json_calls import checked, json_call
 from reclock.plan.functions.registry import Site, Types, Writer, scalar
-from reclock.plan.functions.sql_names import raised, type_sql
+from reclock.plan.functions.sql_names import each_element, raised, type_sql
 from reclock.plan.functions.typing import exact
 
 UNITS = (
@@ -276,6 +277,30 @@ def _timezone_of_spark(site: Site) -> str:
         f"(CASE WHEN from_utc_timestamp({later}, '{zone}') = {local} THEN {later} ELSE "
         f"{earlier} END)"
     )
+
+
+LOCAL_TIMES = "moments of local times"
+
+
+def _each_moment(of_one: Writer, engine: str) -> Writer:
+    def write(site: Site) -> str:
+        one = of_one(Site(("", "e"), (TEXT, TIMESTAMP), TIMESTAMPTZ, site.constants))
+        _, local_times, local, moment = site.arguments
+        return each_element(
+            engine, local_times, f"CASE WHEN e = {local} THEN {moment} ELSE {one} END"
+        )
+
+    return write
+
+
+scalar(
+    LOCAL_TIMES,
+    "The moments at which clocks of a time zone show the timestamps of an array. Of one of these the "
+    "moment is known: it may be there twice.",
+    exact(((TEXT, array(TIMESTAMP), TIMESTAMP, TIMESTAMPTZ), array(TIMESTAMPTZ))),
+    duckdb=_each_moment(_timezone_of_duckdb, "duckdb"),
+    spark=_each_moment(_timezone_of_spark, "spark"),
+)
 
 
 def _open_now(site: Site) -> str:

@@ -24,15 +24,18 @@ from reclock.algebra.relations import (
     TIMESTAMP,
     TIMESTAMPTZ,
     ScalarType,
+    array,
 )
 from reclock.algebra.zones import UTC_NAME, offset
 from reclock.errors import UnsupportedSql
 from reclock.plan.functions.formats import names_zone, parts_of_zone
-from reclock.plan.functions.moments import OFFSET, is_part_of_day
+from reclock.plan.functions.moments import LOCAL_TIMES, OFFSET, is_part_of_day
 from reclock.plan.scalars import Call, Case, Cast, Literal
 from reclock.sql.queries.folding import folded
 from reclock.sql.queries.planned import TypedExpr
 from reclock.sql.session_zone import is_utc, session_zone
+
+_TIMESTAMPS, _MOMENTS = array(TIMESTAMP), array(TIMESTAMPTZ)
 
 
 def zoned_cast(value: TypedExpr, target: ScalarType) -> TypedExpr:
@@ -77,11 +80,11 @@ def zoned(call: Call[TypedExpr]) -> TypedExpr | None:
         case Call("age", (end, start)) if end.type == start.type == TIMESTAMPTZ:
             zone = session_zone()
             return replace(call, arguments=(local_time(end, zone), local_time(start, zone)))
-        case Call("series", (start, _, step)) if start.type == TIMESTAMPTZ and not _is_time(step):
-            raise UnsupportedSql(
-                "a series of moments by days or months is supported in UTC only",
-                hint="generate the local timestamps, and write AT TIME ZONE behind them",
-            )
+        case Call("series", (start, end, step)) if _are_shifted(start, step):
+            zone = session_zone()
+            first = local_time(start, zone)
+            series: TypedExpr = Call("series", (first, local_time(end, zone), step), _TIMESTAMPS)
+            return Call(LOCAL_TIMES, (Literal(zone, TEXT), series, first, start), _MOMENTS)
         case Call("+" | "-" as sign, (moment, interval)) if _are_shifted(moment, interval):
             return _shifted(sign, moment, interval)
         case Call("+", (interval, moment)) if _are_shifted(moment, interval):

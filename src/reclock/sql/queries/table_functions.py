@@ -150,7 +150,8 @@ def lateral_function(
 ) -> ScopedPlan:
     copied = tracked_copy(node.this)
     function = copied if isinstance(copied, exp.Unnest) else exp.Table(this=copied)
-    function.set("alias", node.args.get("alias"))
+    for part in ("alias", "ordinality"):
+        function.set(part, node.args.get(part))
     on = joining.args.get("on")
     if (joining.args.get("side") or "").upper() == "LEFT":
         return with_function_or_nulls(left, function, on, context)

@@ -197,7 +197,7 @@ def _lateral(
     left: ScopedPlan, node: exp.Lateral, joining: exp.Join, context: Context
 ) -> ScopedPlan:
     """The rows of ``left``, each with those that the query, or function, answers for it."""
-    reject_unsupported(node, "this", "alias")
+    reject_unsupported(node, "this", "alias", "ordinality")
     reject_unsupported(joining, "this", "kind", "side", "on")
     side = (joining.args.get("side") or "").upper()
     if side not in ("", "LEFT"):
@@ -206,6 +206,7 @@ def _lateral(
         )
     if not isinstance(node.this, exp.Subquery):
         return lateral_function(left, node, joining, context)
+    reject_unsupported(node, "this", "alias")
     named = named_around(node.this, left.scope, context)
     return _for_each(left, node.this, node, named, joining, context)
 
