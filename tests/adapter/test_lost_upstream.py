@@ -9,7 +9,14 @@ import pytest
 from reclock.adapter.query.ways_out import ways_out
 from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
-from reclock.errors import InvalidOption, UpstreamChanged, UpstreamLost, UpstreamReplaced
+from reclock.connectors.connector import Increment
+from reclock.errors import (
+    DecodeFailed,
+    InvalidOption,
+    UpstreamChanged,
+    UpstreamLost,
+    UpstreamReplaced,
+)
 from reclock.ingest.failures import decode_failure, encode_failure
 from reclock.ingest.payload import Phase, Step
 from reclock.runtime.environment import Environment
@@ -85,6 +92,20 @@ def test_what_cannot_be_read_anew_is_refused(tmp_path: Path, upstream: str, reas
 def test_the_ways_out_are_the_statements_that_help(error: UpstreamChanged, ways: list[str]) -> None:
     step = Step("u1", Timestamp(5), Phase.PROBING, error=encode_failure(error))
     assert [way.statement for way in ways_out("k", step)] == ways
+
+
+@pytest.mark.parametrize(
+    ("claimed_upper", "skips"),
+    [(9, ["SKIP '0' FROM 5 TO 6", "SKIP '0' FROM 5 TO 9"]), (6, ["SKIP '0' FROM 5 TO 6"])],
+)
+def test_a_record_that_does_not_decode_can_be_given_up_alone(
+    claimed_upper: int, skips: list[str]
+) -> None:
+    error = DecodeFailed("0", 5, detail="d", unit="offset")
+    claimed = Increment("0", 3, claimed_upper, claimed_upper - 3)
+    step = Step("u1", Timestamp(5), Phase.BOUND, (claimed,), error=encode_failure(error))
+    statements = [way.statement for way in ways_out("k", step)]
+    assert statements == [f"ALTER SOURCE k {decision}" for decision in ["RETRY", *skips]]
 
 
 @pytest.mark.parametrize("kind", [UpstreamChanged, UpstreamLost, UpstreamReplaced])

@@ -74,10 +74,9 @@ def test_a_stalled_source_is_on_top_with_its_ways_out_and_the_view_names_it(
     object_page = pages.get(f"object/{id}", "ann").html
     assert "two fields, not three" in object_page
     assert "reclock.public.v" in object_page
-    assert (
-        "ALTER SOURCE reclock.public.flights SKIP &#39;o.csv&#39; FROM 7 TO 100;"
-        in pages.get(f"object/{id}/1", "ann").html
-    )
+    skip = "ALTER SOURCE reclock.public.flights SKIP &#39;o.csv&#39; FROM 7 TO"
+    assert f"{skip} 8;" in pages.get(f"object/{id}/1", "ann").html  # the record alone
+    assert f"{skip} 100;" in pages.get(f"object/{id}/2", "ann").html
 
 
 def test_a_decision_is_executed_once_it_is_confirmed_and_recorded(
@@ -88,7 +87,7 @@ def test_a_decision_is_executed_once_it_is_confirmed_and_recorded(
     assert decided(environment) == []  # looking decides nothing
     answer = pages.decide(f"object/{id}/1", form, "ann", role="reclock")
     assert (answer.status, answer.location) == (HTTPStatus.SEE_OTHER, f"/object/{id}")
-    assert claim_of(environment, id).decisions.skip == (("o.csv", 7, 100),)
+    assert claim_of(environment, id).decisions.skip == (("o.csv", 7, 8),)
     assert decided(environment) == [("skip", "reclock")]
 
 

@@ -80,7 +80,7 @@ def _objects(objects: tuple[ObjectOverview, ...]) -> Table:
     rows = []
     for it in objects:
         style = _PROBLEM_STYLE if it.is_problem else _STYLES.get(it.status, "")
-        phase = f" {it.claim_phase}" if it.claim_phase else ""
+        phase = f" ({it.claim_phase})" if it.claim_phase else ""
         moved = (f"{it.total.updates:,}", size(it.total.bytes)) if it.total else ("", "")
         rows.append(
             {

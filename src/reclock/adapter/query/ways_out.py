@@ -39,33 +39,64 @@ def ways_out(source: str, step: Step) -> tuple[WayOut, ...]:
         ways.append(
             WayOut(f"WAIVE {check}", f"ALTER SOURCE {source} WAIVE {_text(check)}", follows)
         )
-    if isinstance(error, DecodeFailed | UpstreamChanged):
-        ways.append(_skip(source, step, error))
+    if isinstance(error, DecodeFailed):
+        ways += _skip_record(source, step, error)
+    elif isinstance(error, UpstreamChanged):
+        ways.append(_skip_lost(source, step, error))
     return tuple(ways)
 
 
-def _skip(source: str, step: Step, error: DecodeFailed | UpstreamChanged) -> WayOut:
-    """Gives up what is lost, or from the failing record to the end of the claimed range; a step
-    that still probes has claimed none."""
-    partition = _text(error.partition)
-    if isinstance(error, UpstreamChanged) and error.upper is not None:
-        statement = f"ALTER SOURCE {source} SKIP {partition} FROM {error.offset} TO {error.upper}"
+def _skip_record(source: str, step: Step, error: DecodeFailed) -> list[WayOut]:
+    """Gives up the failing record alone, or everything from it to the end of the claimed range. A
+    step that still probes has claimed none: it gives up the partition."""
+    upper = _claimed_upper(step, error.partition)
+    if upper is None:
+        return [_skip_partition(source, error.partition)]
+    after = error.offset + 1
+    follows = (
+        f"The record at {error.unit} {error.offset} of {error.partition} is never read. "
+        "The others are."
+    )
+    record = WayOut("SKIP the record", _skip(source, error.partition, error.offset, after), follows)
+    if upper == after:
+        return [record]
+    return [record, _skip_rest(source, error.partition, error.offset, upper)]
+
+
+def _skip_lost(source: str, step: Step, error: UpstreamChanged) -> WayOut:
+    """Gives up what is lost; if the error does not say how much that is, everything from its offset
+    to the end of the claimed range."""
+    if error.upper is not None:
+        statement = _skip(source, error.partition, error.offset, error.upper)
         follows = f"Nothing of {error.partition} below {error.upper} is read. The rest is."
         return WayOut(f"SKIP {error.partition}", statement, follows)
-    upper = next(
-        (increment.upper for increment in step.increments if increment.name == error.partition),
-        None,
+    upper = _claimed_upper(step, error.partition)
+    if upper is None:
+        return _skip_partition(source, error.partition)
+    return _skip_rest(source, error.partition, error.offset, upper)
+
+
+def _claimed_upper(step: Step, partition: str) -> int | None:
+    """The end of the range that the step has claimed of the partition, if it has claimed one."""
+    uppers = (increment.upper for increment in step.increments if increment.name == partition)
+    return next(uppers, None)
+
+
+def _skip_rest(source: str, partition: str, lower: int, upper: int) -> WayOut:
+    follows = (
+        f"Nothing of {partition} from {lower} to {upper}, the end of the claimed range, is ever "
+        "read."
     )
-    if upper is not None:
-        statement = f"ALTER SOURCE {source} SKIP {partition} FROM {error.offset} TO {upper}"
-        follows = (
-            f"Nothing of {error.partition} from {error.offset} to {upper}, the end of the "
-            "claimed range, is ever read."
-        )
-    else:
-        statement = f"ALTER SOURCE {source} SKIP {partition}"
-        follows = f"Nothing more of {error.partition} is read. Its published rows stay."
-    return WayOut(f"SKIP {error.partition}", statement, follows)
+    return WayOut(f"SKIP {partition}", _skip(source, partition, lower, upper), follows)
+
+
+def _skip_partition(source: str, partition: str) -> WayOut:
+    follows = f"Nothing more of {partition} is read. Its published rows stay."
+    return WayOut(f"SKIP {partition}", f"ALTER SOURCE {source} SKIP {_text(partition)}", follows)
+
+
+def _skip(source: str, partition: str, lower: int, upper: int) -> str:
+    return f"ALTER SOURCE {source} SKIP {_text(partition)} FROM {lower} TO {upper}"
 
 
 def _text(value: str) -> str:
