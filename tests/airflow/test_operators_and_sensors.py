@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +112,9 @@ def test_operators_tick_refresh_and_read_at_the_time_of_the_tick(run_dag: Run, s
     assert results["common"][0]["__data__"] == [2]  # a tuple
     with reclock.connect(server.home) as client:
         assert client.sql("SELECT * FROM made").rows() == []
-    assert results["refresh"]["reclock.public.v_primary_idx"] >= results["tick"]["upper"]
+    refreshed = results["refresh"]["reclock.public.v_primary_idx"]
+    assert refreshed >= results["tick"]["upper"]
+    assert f"reclock.public.v_primary_idx: 0 updates below {refreshed}" in run["log"]
     (values,) = results["described"]
     assert values == [
         "bool True",
@@ -143,6 +146,9 @@ def test_sensors_wait_for_relations_and_for_a_condition(run_dag: Run, server: An
     assert run["results"]["poked"] == published
     assert run["results"]["enough"] == [True, 3]
     assert DEFERRED in run["log"]
+    rows = f"all rows of a, v up to {datetime.fromtimestamp(published / 1000, UTC):%F}"
+    for line in (f"waiting for {rows}", f"found {rows}", "found a first value that is true of"):
+        assert line in run["log"], line
     with reclock.connect(server.home) as client:
         assert client.sql("SELECT count(*) FROM a", as_of=published).rows() == [(2,)]
 

@@ -32,6 +32,12 @@ def _interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    with Environment.initialise(tmp_path / "home") as environment:
+        yield Shell(Session(environment), Format.TABLE, timing=False)
+
+
 def test_control_c_cancels_the_statement_and_keeps_the_session(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -54,6 +60,52 @@ def test_control_c_cancels_the_statement_and_keeps_the_session(
         assert capsys.readouterr().err.splitlines()[0].startswith("ERROR:  57014: ")
         assert shell.run("SHOW application_name")
         assert capsys.readouterr().out == "application_name\nkept\n"
+
+
+def test_a_script_has_backslash_commands_between_its_statements(
+    shell: Shell, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    included = tmp_path / "included.sql"
+    included.write_text("INSERT INTO t VALUES (1, 'x'), (2, NULL);\n")
+    script = rf"""CREATE TABLE t (number int, b text);
+        \dt t*
+        \i {included}
+        \x
+        SELECT * FROM t
+          WHERE number = 1;
+        \d t
+        \q
+        SELECT 'not reached';"""
+    assert shell.run_script(script)
+    out = capsys.readouterr().out
+    assert "-[ RECORD 1 ]-\nnumber | 1\nb      | x\n(1 row)\n" in out
+    assert ("| t " in out, "not reached" in out) == (True, False)
+    assert "name     | number\n" in out  # \d, with expanded rows too
+
+
+@pytest.mark.parametrize(
+    "command", [r"\nothing", r"\i nowhere.sql", r"\watch soon", r"\f pie", r"\d nowhere"]
+)
+def test_a_command_that_fails_says_so_and_ends_its_script(
+    shell: Shell, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert not shell.run_script(f"{command}\nSELECT 'not reached';")
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err.startswith("ERROR:  ")) == ("", True)
+
+
+def test_watch_repeats_the_last_statements_until_they_fail(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert shell.run("CREATE TABLE t (a int)")
+    assert not shell.run_script("DROP TABLE t;\n\\watch 0")
+    captured = capsys.readouterr()
+    assert ("DROP TABLE" in captured.out, '"t"' in captured.err) == (True, True)
+
+
+def test_names_are_completed_that_the_session_has_created(shell: Shell) -> None:
+    assert shell.run("CREATE TABLE lately (a int)")
+    assert "lately" in shell.session.relation_names()
 
 
 def test_work_is_cancelled_until_it_ends() -> None:

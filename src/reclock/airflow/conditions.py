@@ -1,7 +1,7 @@
 """What sensors wait for. A condition is a value that goes from the worker to the triggerer.
 
 Its ``check`` returns the result for the waiting task if the condition holds, otherwise None. It
-raises a ``ReclockError`` if waiting is in vain.
+raises a ``ReclockError`` if waiting is in vain. As text it says what is waited for.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from reclock.client.client import Client
@@ -26,6 +26,9 @@ class RelationsPublished:
 
     relations: Sequence[str]
     time: int
+
+    def __str__(self) -> str:
+        return f"all rows of {', '.join(self.relations)} up to {_moment(self.time)}"
 
     def check(self, client: Client) -> int | None:
         """Raises ``InputStalled`` if a source that a relation still lacks is stalled."""
@@ -46,6 +49,9 @@ class QueryIsTrue:
     parameters: Sequence[Any] | None = None
     as_of: int | None = None
 
+    def __str__(self) -> str:
+        return f"a first value that is true of the query {self.sql.strip()}"
+
     def check(self, client: Client) -> list[Any] | None:
         rows = client.sql(self.sql, self.parameters, as_of=self.as_of).rows()
         return list(rows[0]) if rows and rows[0][0] is True else None
@@ -61,6 +67,10 @@ class SourcesCaughtUp:
 
     sources: Sequence[str]
     time: int
+
+    def __str__(self) -> str:
+        sources = ", ".join(self.sources)
+        return f"everything that the upstreams of {sources} had at {_moment(self.time)}"
 
     def check(self, client: Client) -> int | None:
         """Raises ``InputStalled`` if a source that is late is stalled, and ``InvalidOption`` if one
@@ -90,6 +100,9 @@ class ChecksPassed:
     time: int
     since: int = 0
     checks: Sequence[str] | None = None
+
+    def __str__(self) -> str:
+        return f"audits of {', '.join(self.sources)} that passed, up to {_moment(self.time)}"
 
     def check(self, client: Client) -> list[dict[str, Any]] | None:
         """Raises ``AuditFailed`` if a check did not pass, and ``InputStalled`` if a late source is
@@ -178,6 +191,10 @@ def _source(client: Client, name: str) -> PublishedInput:
 
 def _milliseconds(moment: datetime) -> int:
     return round(moment.timestamp() * 1000)
+
+
+def _moment(time: int) -> str:
+    return datetime.fromtimestamp(time / 1000, UTC).isoformat(timespec="milliseconds")
 
 
 def _raise_if_stalled(client: Client, input: PublishedInput, time: int) -> None:

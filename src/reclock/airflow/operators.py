@@ -181,6 +181,10 @@ class ReclockRefreshOperator(ReclockOperator):
                 report = cluster_steps.refresh(
                     environment, cluster, at, owner=context["run_id"], is_patient=True
                 )
+                for index in report.indexes:
+                    self.log.info(
+                        "%s: %d updates below %d", index.index, index.updates, index.upper
+                    )
                 uppers |= {index.index: int(index.upper) for index in report.indexes}
                 changed |= {i.index: i.updates for i in report.indexes if i.updates}
                 failed += [f"{failure.name}: {failure.message}" for failure in report.failed]

@@ -50,8 +50,10 @@ class ReclockSensor(ReclockOperator, BaseSensorOperator):
         """What this run waits for."""
 
     def poke(self, context: Context) -> PokeReturnValue:
+        condition = self.condition(context)
         with self.client() as client:
-            value = self.condition(context).check(client)
+            value = condition.check(client)
+        self.log.info("%s %s", "waiting for" if value is None else "found", condition)
         return PokeReturnValue(value is not None, value)
 
     def execute(self, context: Context) -> object:
@@ -75,6 +77,7 @@ class ReclockSensor(ReclockOperator, BaseSensorOperator):
     def execute_complete(self, context: Context, event: dict[str, Any]) -> object:
         if "error" in event:
             raise AirflowException(event["error"])
+        self.log.info("found %s", self.condition(context))
         return event["value"]
 
 

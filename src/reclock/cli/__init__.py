@@ -235,7 +235,7 @@ def sql(
             help="run the statements of this file and exit",
         ),
     ] = None,
-    output: Annotated[str, typer.Option("--format", help="table, csv or json")] = "table",
+    output: Annotated[str, typer.Option("--format", help="table, expanded, csv or json")] = "table",
     timing: Annotated[bool, typer.Option(help="print how long each statement took")] = False,
     user: Annotated[str, typer.Option(help="role of the session")] = "reclock",
     url: Annotated[

@@ -15,13 +15,14 @@ from typing import Any, TextIO
 from reclock.adapter.context.results import Result, slices
 from reclock.adapter.context.texts import text_of, texts
 from reclock.algebra.relations import RelationDesc, ScalarType, TypeName
-from reclock.cli.tables import Portion, print_table
+from reclock.cli.tables import Portion, print_records, print_table
 from reclock.errors import InvalidOption, ReclockError
 from reclock.sql.queries.literals import parse_text
 
 
 class Format(StrEnum):
     TABLE = "table"
+    EXPANDED = "expanded"
     CSV = "csv"
     JSON = "json"
 
@@ -62,13 +63,16 @@ def print_result(result: Result, output: Format, *, to: TextIO | None = None) ->
     are printed as they arrive and not kept."""
     to = to or sys.stdout
     if result.desc is None:
-        if output is Format.TABLE:
+        if output in (Format.TABLE, Format.EXPANDED):
             print(result.tag, file=to)
         return
     portions = _portions(result, result.desc)
     match output:
         case Format.TABLE:
             count = print_table(result.desc, portions, to)
+            print(f"({count} {'row' if count == 1 else 'rows'})", file=to)
+        case Format.EXPANDED:
+            count = print_records(result.desc, portions, to)
             print(f"({count} {'row' if count == 1 else 'rows'})", file=to)
         case Format.CSV:
             writer = csv.writer(to, lineterminator="\n")

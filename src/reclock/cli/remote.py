@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 import psycopg
 import pyarrow as pa
 from psycopg import generators
-from psycopg.pq import ExecStatus
+from psycopg.pq import ExecStatus, TransactionStatus
 from psycopg.pq.abc import PGresult
 
 from reclock.adapter.context.results import Result
@@ -39,6 +39,7 @@ class RemoteSession:
         except psycopg.Error as error:
             raise ServerError(error) from error
         self._is_cancelled = False
+        self._relation_names: list[str] = []
         self._connection.add_notice_handler(
             lambda diagnosis: notice(diagnosis.message_primary or "")
         )
@@ -78,13 +79,16 @@ class RemoteSession:
             self._connection.cancel_safe(timeout=_CANCEL_TIMEOUT_S)
 
     def relation_names(self) -> list[str]:
-        """The names of all relations, for completion."""
-        return [
-            row[0]
-            for result in self.execute("SELECT name FROM mz_objects ORDER BY name")
-            if isinstance(result, Result)
-            for row in result.rows()
-        ]
+        """The names of all relations, for completion: those of the last time that no transaction
+        was open, which this query could end."""
+        if self._connection.info.transaction_status is TransactionStatus.IDLE:
+            self._relation_names = [
+                row[0]
+                for result in self.execute("SELECT name FROM mz_objects ORDER BY name")
+                if isinstance(result, Result)
+                for row in result.rows()
+            ]
+        return self._relation_names
 
     def __enter__(self) -> RemoteSession:
         return self

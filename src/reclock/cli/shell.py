@@ -3,9 +3,10 @@ history."""
 
 from __future__ import annotations
 
+import re
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -17,13 +18,31 @@ from reclock.cli.output import Format, error_lines, print_notice, print_result
 from reclock.cli.remote import RemoteCopyIn, RemoteCopyOut, RemoteSession
 from reclock.cli.waiting import until_done
 from reclock.config import Settings
-from reclock.errors import ReclockError
+from reclock.errors import InvalidOption, ReclockError
 from reclock.runtime.environment import Environment
 
-_HELP = r"""\d            relations          \d NAME   columns of a relation
-\timing       timing on or off   \f FORMAT table, csv or json
-\?            this help          \q        leave
-Statements end with a semicolon."""
+_LISTS = {
+    r"\d": "OBJECTS",
+    r"\dt": "TABLES",
+    r"\dv": "VIEWS",
+    r"\dm": "MATERIALIZED VIEWS",
+    r"\di": "INDEXES",
+    r"\dn": "SCHEMAS",
+    r"\du": "ROLES",
+    r"\l": "DATABASES",
+}
+"""What a command lists. A pattern after it is one of ``LIKE``, with ``*`` for ``%``."""
+
+_HELP = r"""\d               objects             \d NAME     columns of a relation
+\dt \dv \dm \di  tables, views, materialized views, indexes
+\dn \du \l       schemas, roles, databases; a pattern may follow: \dt late*
+\i FILE          run a file          \watch [S]  repeat the last statements every S seconds (2)
+\x               expanded rows       \f FORMAT   table, expanded, csv or json
+\timing          timing on or off    \q          leave
+Statements end with a semicolon. Tab completes names, Control-X Control-E opens $EDITOR."""
+
+_WATCHED = re.compile(r"(?P<sql>.*\S.*?);?\s*\\watch\b(?P<seconds>[^;]*);?\s*")
+"""A line that ends with the command, as psql takes it too."""
 
 
 class Shell:
@@ -33,10 +52,13 @@ class Shell:
         self.session = session
         self.output = output
         self.timing = timing
+        self.is_over = False
+        self.last = ""
 
     def run(self, text: str) -> bool:
         """True if every statement of ``text`` succeeded. The first error is printed and ends the
         run. Control-C cancels the running statement with such an error and keeps the session."""
+        self.last = text
         return until_done(lambda: self._run(text), self.session.cancel, sys.stderr)
 
     def _run(self, text: str) -> bool:
@@ -63,27 +85,84 @@ class Shell:
             return False
         return True
 
+    def run_script(self, text: str) -> bool:
+        """Run statements, and lines that are backslash commands. False if one failed: those after
+        it do not run."""
+        for part in _parts(text):
+            if not (self.meta(part) if part.startswith("\\") else self.run(part)):
+                return False
+            if self.is_over:
+                break
+        return True
+
     def meta(self, line: str) -> bool:
-        """Execute a backslash command. False ends the shell."""
-        name, _, argument = line.rstrip("; ").partition(" ")
+        """Execute a backslash command. False if it failed, which it has said."""
+        try:
+            return self._meta(line)
+        except (ReclockError, OSError) as error:
+            lines = error_lines(error) if isinstance(error, ReclockError) else [f"ERROR:  {error}"]
+            print(*lines, sep="\n", file=sys.stderr)
+            return False
+
+    def _meta(self, line: str) -> bool:
+        name, _, argument = line.strip().rstrip("; ").partition(" ")
+        argument = argument.strip()
         match name:
             case r"\q":
-                return False
+                self.is_over = True
+            case r"\?":
+                print(_HELP)
             case r"\d" if argument:
-                self.run(f"SHOW COLUMNS FROM {argument}")
-            case r"\d":
-                self.run("SHOW OBJECTS")
+                return self.run(f"SHOW COLUMNS FROM {argument}")
+            case _ if name in _LISTS:
+                pattern = argument.replace("'", "''").replace("*", "%")
+                return self.run(f"SHOW {_LISTS[name]}" + (f" LIKE '{pattern}'" if pattern else ""))
+            case r"\i":
+                return self.run_script(Path(argument).read_text())
+            case r"\watch":
+                return self.watch(self.last, argument)
             case r"\timing":
                 self.timing = not self.timing
                 print(f"Timing is {'on' if self.timing else 'off'}.")
+            case r"\x":
+                is_expanded = self.output is Format.EXPANDED
+                self.output = Format.TABLE if is_expanded else Format.EXPANDED
+                print(f"Expanded rows are {'off' if is_expanded else 'on'}.")
             case r"\f":
-                try:
-                    self.output = Format.named(argument.strip())
-                except ReclockError as error:
-                    print("\n".join(error_lines(error)), file=sys.stderr)
+                self.output = Format.named(argument)
             case _:
-                print(_HELP)
+                raise InvalidOption(f"unknown command {name}", hint=r"\? lists the commands")
         return True
+
+    def watch(self, text: str, seconds: str) -> bool:
+        """Run ``text`` every so many seconds, until Control-C or an error."""
+        try:
+            pause_s = float(seconds or 2)
+        except ValueError:
+            raise InvalidOption(f"not a number of seconds: {seconds.strip()}") from None
+        try:
+            while self.run(text):
+                time.sleep(pause_s)
+        except KeyboardInterrupt:
+            return True
+        return False
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The backslash commands of a script, which are lines that begin where no statement is open,
+    and what is between them."""
+    statements = ""
+    for line in text.splitlines(keepends=True):
+        is_between = not statements.strip() or statements.rstrip().endswith(";")
+        if is_between and line.lstrip().startswith("\\"):
+            if statements.strip():
+                yield statements
+            statements = ""
+            yield line.lstrip()
+        else:
+            statements += line
+    if statements.strip():
+        yield statements
 
 
 def _write(arrays: Iterable[pa.LargeBinaryArray]) -> None:
@@ -127,7 +206,7 @@ def run_shell(
         if not texts and not sys.stdin.isatty():
             texts = [sys.stdin.read()]
         if texts:
-            return not all(shell.run(text) for text in texts)
+            return not all(shell.run_script(text) for text in texts)
         _interact(shell, where, history)
         return False
 
@@ -155,12 +234,15 @@ def _interact(shell: Shell, where: str, history: Path) -> None:
     prompt: PromptSession[str] = PromptSession(
         history=FileHistory(str(history)) if history.parent.is_dir() else InMemoryHistory(),
         lexer=PygmentsLexer(PostgresLexer),
-        completer=WordCompleter([*words, *shell.session.relation_names()], ignore_case=True),
+        completer=WordCompleter(
+            lambda: [*words, *shell.session.relation_names()], ignore_case=True
+        ),
         complete_while_typing=False,
+        enable_open_in_editor=True,
     )
     print(f"reclock, {where}. \\? for help.")
     pending = ""
-    while True:
+    while not shell.is_over:
         try:
             line = prompt.prompt("... " if pending else "reclock=> ")
         except KeyboardInterrupt:
@@ -169,8 +251,12 @@ def _interact(shell: Shell, where: str, history: Path) -> None:
         except EOFError:
             return
         if not pending and line.lstrip().startswith("\\"):
-            if not shell.meta(line.strip()):
-                return
+            shell.meta(line)
+            continue
+        if watched := _WATCHED.fullmatch(line):
+            shell.last = pending + watched["sql"]
+            shell.meta(rf"\watch {watched['seconds']}")
+            pending = ""
             continue
         pending += line + "\n"
         if line.rstrip().endswith(";"):

@@ -45,6 +45,24 @@ def print_table(desc: RelationDesc, portions: Iterable[Portion], to: TextIO) -> 
     return count
 
 
+def print_records(desc: RelationDesc, portions: Iterable[Portion], to: TextIO) -> int:
+    """Print each row as lines of a column's name and its value, and return the number of rows. An
+    empty portion says that no more rows are known yet: those before it are printed."""
+    width = max(map(cell_len, desc.names), default=0)
+    count = 0
+    for portion in portions:
+        for row in portion:
+            count += 1
+            print(f"-[ RECORD {count} ]-", file=to)
+            for name, cell in zip(desc.names, row, strict=True):
+                first, *others = _split(cell or "")
+                print(f"{name}{_space(name, width)} | {first}".rstrip(), file=to)
+                to.writelines(f"{' ' * width} | {line}\n" for line in others)
+        if not portion:
+            to.flush()
+    return count
+
+
 def _measured(portions: Iterator[Portion]) -> list[Row]:
     """The rows up to the first pause, ``MEASURED_ROWS`` and a portion at most."""
     rows: list[Row] = []

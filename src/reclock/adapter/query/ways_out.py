@@ -87,7 +87,7 @@ def _skip_rest(source: str, partition: str, lower: int, upper: int) -> WayOut:
         f"Nothing of {partition} from {lower} to {upper}, the end of the claimed range, is ever "
         "read."
     )
-    return WayOut(f"SKIP {partition}", _skip(source, partition, lower, upper), follows)
+    return WayOut("SKIP the rest", _skip(source, partition, lower, upper), follows)
 
 
 def _skip_partition(source: str, partition: str) -> WayOut:
