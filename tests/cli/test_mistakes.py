@@ -3,6 +3,7 @@ nothing behind."""
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,20 @@ def test_a_folder_without_an_environment_is_left_as_it_is(
     answer = refused(*command, "--home", str(tmp_path))
     assert f'DETAIL: there is no environment in "{tmp_path}" HINT: run "reclock init"' in answer
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_environment_is_not_replaced_without_being_told(tmp_path: Path) -> None:
+    home = ["--home", str(tmp_path / "lake")]
+    for command in (["init", *home], ["backup", str(tmp_path / "saved"), *home]):
+        assert CliRunner().invoke(app, command).exit_code == 0
+    answer = refused("restore", str(tmp_path / "saved"), *home)
+    assert "there is an environment already HINT: --replace deletes it" in answer
+
+
+def test_each_command_says_in_one_line_what_it_does() -> None:
+    for command in app.registered_commands:
+        described = inspect.getdoc(command.callback) or ""
+        assert "\n" not in described.split("\n\n")[0], described
 
 
 def test_a_setting_that_there_is_not_is_named(tmp_path: Path) -> None:

@@ -186,8 +186,7 @@ def status(
     ] = "",
     is_json: Json = False,
 ) -> None:
-    """Show the state of the environment: objects, what holds them back, errors with their ways out,
-    replicas.
+    """Show objects, what holds them back, errors with their ways out, and replicas.
 
     Exit code 1 if an object is stalled, failing or broken.
     """
@@ -206,8 +205,7 @@ def status(
 
 @app.command()
 def maintain(home: Home = None, is_json: Json = False) -> None:
-    """Run maintenance once: retention, compaction, checkpoints, vacuum, storage usage, catalog
-    history.
+    """Run retention, compaction, checkpoints and vacuum once, and measure storage.
 
     Safe to run beside everything else.
     """
@@ -386,8 +384,7 @@ def password(
         typer.Option(help="remove the password: the role can then log in only from this machine"),
     ] = False,
 ) -> None:
-    """Set the password of a role: prompt for it twice, or read it from a standard input that is no
-    terminal."""
+    """Set the password of a role, which is prompted for twice or read from standard input."""
     from reclock.adapter.session.session import Session
     from reclock.consensus.credentials.verifiers import stored_password
     from reclock.runtime.environment import Environment
@@ -409,8 +406,7 @@ def spark(
     home: Home = None,
     port: Annotated[int, typer.Option(min=1, max=65_535, help="port on loopback")] = 15002,
 ) -> None:
-    """Run a warm Spark Connect server for this environment; other processes use it through
-    RECLOCK_SPARK_REMOTE."""
+    """Run a warm Spark Connect server, which others use through RECLOCK_SPARK_REMOTE."""
     from reclock.clusters.connect import serve
     from reclock.config import Settings
 

@@ -73,7 +73,8 @@ def restore(backup: Path, home: Path | str | None, *, may_replace: bool) -> Rest
         known = consensus.read(fence.current)
         if not may_replace and (known is not None or _own_folders(lake, settings, mark)):
             raise ConfigurationError(
-                "there is an environment already", hint="--replace puts the backup in its place"
+                "there is an environment already",
+                hint="--replace deletes it and puts the backup in its place",
             )
         clear(consensus)
         failpoint("restore.consensus_cleared")

@@ -58,7 +58,7 @@ def check_source(environment: Environment, name: str, *, timeout_s: float) -> It
 def _check_state(environment: Environment, spec: SourceSpec) -> Iterator[CheckResult]:
     status = environment.stores.statuses.current([spec.id]).get(spec.id)
     if status is None:
-        yield CheckResult("status", True, "no tick has come to it yet")
+        yield CheckResult("status", True, "no tick has processed it yet")
     else:
         yield CheckResult(
             "status",
