@@ -48,9 +48,9 @@ def test_a_schema_holds_what_is_made_in_it_until_it_is_dropped(sql_server: SqlSe
     [
         ("CREATE SCHEMA public", "42P06"),
         ("CREATE SCHEMA pg_mine", "42939"),
-        ("CREATE SCHEMA nowhere.s", "42704"),
+        ("CREATE SCHEMA nowhere.s", "3D000"),
         ("DROP SCHEMA pg_catalog CASCADE", "42501"),
-        ("DROP SCHEMA nothing", "42704"),
+        ("DROP SCHEMA nothing", "3F000"),
     ],
 )
 def test_what_is_no_schema_to_make_or_drop_is_refused(
@@ -99,3 +99,22 @@ def test_a_search_path_is_written_as_postgresql_writes_it(
     ours: psycopg.Connection, theirs: psycopg.Connection
 ) -> None:
     assert_same_answers(ours, theirs, SEARCH_PATHS, messages=())
+
+
+EXISTING_SCHEMAS = """
+    SET search_path = nowhere;
+    SELECT current_schema()::text, current_schemas(false)::text[];
+    CREATE TABLE in_no_schema (a int);
+    SET search_path = nowhere, side_by_side, side_by_side;
+    SELECT current_schema()::text, current_schemas(false)::text[];
+    CREATE TABLE placed (a int);
+    SELECT 'side_by_side.placed'::regclass::text;
+    SET search_path = pg_catalog;
+    SELECT current_schema()::text, current_schemas(false)::text[]
+"""
+
+
+def test_schemas_of_the_search_path_that_do_not_exist_are_passed_over(
+    ours: psycopg.Connection, theirs: psycopg.Connection
+) -> None:
+    assert_same_answers(ours, theirs, EXISTING_SCHEMAS, messages={"3F000"}, details=())

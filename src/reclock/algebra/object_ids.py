@@ -139,11 +139,7 @@ def column_type_oid(column: Column) -> int:
     length."""
     if column.limit is None or isinstance(column.limit, MomentLimit):
         return type_oid(column.type)
-    if column.limit.is_name:
-        return TEXTS["name"][0]
-    if column.limit.is_letter:
-        return TEXTS["char"][0]
-    return TEXTS["bpchar" if column.limit.ignores_blanks else "varchar"][0]
+    return TEXTS[column.limit.type_name][0]
 
 
 def column_type_modifier(column: Column) -> int:

@@ -249,6 +249,13 @@ class TextLimit:
     is_letter: bool = False
     """``"char"``, PostgreSQL's type of a letter in its catalog."""
 
+    @property
+    def type_name(self) -> str:
+        """PostgreSQL's short name of the type, without the length."""
+        if self.is_letter or self.is_name:
+            return "char" if self.is_letter else "name"
+        return "bpchar" if self.ignores_blanks else "varchar"
+
     def __str__(self) -> str:
         if self.is_letter:
             return '"char"'

@@ -135,7 +135,8 @@ _DUPLICATES = {
 
 
 class UnknownObject(ReclockError):
-    """No object of that kind has that name."""
+    """No object of that kind has that name. The code is `3F000` for a schema, `3D000` for a
+    database, and `42883` for a function."""
 
     sqlstate = "42704"
 
@@ -144,6 +145,20 @@ class UnknownObject(ReclockError):
     ) -> None:
         super().__init__(f'unknown {kind} "{name}"', detail=detail, hint=hint)
         self.kind, self.name = kind, name
+        self.sqlstate = _UNKNOWN.get(kind, self.sqlstate)
+
+
+class NoSchemaSelected(ReclockError):
+    """An object without a schema in its name cannot be created: no schema of `search_path`
+    exists."""
+
+    sqlstate = "3F000"
+
+    def __init__(self) -> None:
+        super().__init__("no schema has been selected to create in", hint="see SHOW search_path")
+
+
+_UNKNOWN = {"schema": "3F000", "database": "3D000", "function": "42883"}
 
 
 class DependentObjects(ReclockError):

@@ -31,7 +31,7 @@ from reclock.algebra.zones import zones
 from reclock.catalog.acl import PUBLIC_ROLE_ID, AclItem, names
 from reclock.catalog.kinds import Owned, identity
 from reclock.catalog.objects import Kind
-from reclock.catalog.roles import held, is_superuser, memberships, shown_acl
+from reclock.catalog.roles import held, is_superuser, memberships, owns, shown_acl
 from reclock.introspection.relation import Builtin, CatalogState, Rows, SystemState, desc
 from reclock.introspection.type_functions import functions_of, type_function_rows
 from reclock.introspection.views import views
@@ -84,19 +84,21 @@ def _acls(state: CatalogState) -> Rows:
 
 def _held(state: CatalogState) -> Rows:
     """Every role with every privilege that it has directly, through its roles, through PUBLIC, or
-    as an owner; and with the roles that it is a member of, itself among them."""
+    as an owner, which is ``OWNERSHIP`` besides; and with the roles that it is a member of, itself
+    among them."""
     snapshot = state.catalog
     for role in snapshot.roles.values():
+        is_super, roles = is_superuser(snapshot, role.id), memberships(snapshot, role.id)
         for kind, word in _ON:
             for thing in snapshot.sorted(kind):
-                for privilege in names(held(snapshot, role.id, identity(thing))):
+                privileges = names(held(snapshot, role.id, identity(thing)))
+                if is_super or owns(snapshot, roles, identity(thing)):
+                    privileges.append("OWNERSHIP")
+                for privilege in privileges:
                     yield object_oid(role.id), word, object_oid(thing.id), thing.name, privilege
-        others = memberships(snapshot, role.id)
-        if is_superuser(snapshot, role.id):
-            others = frozenset(snapshot.roles)
-        for id in sorted(others):
+        for id in sorted(snapshot.roles if is_super else roles):
             other = snapshot.roles[id]
-            for privilege in ("MEMBER", "SET", "USAGE"):
+            for privilege in ("MEMBER", "SET", "USAGE", *(("OWNERSHIP",) if is_super else ())):
                 yield object_oid(role.id), "role", object_oid(id), other.name, privilege
         for mapping in snapshot.all(Kind.SYSTEM_OBJECT_MAPPING).values():
             yield (

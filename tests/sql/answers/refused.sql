@@ -148,3 +148,15 @@ SELECT t.a FROM t, LATERAL (SELECT u.a FROM u LIMIT nowhere) x
 SELECT a FROM t LIMIT (SELECT nowhere)
 SELECT a FROM t LIMIT 'x' || 'y'
 SELECT a FROM t LIMIT count(*)
+SELECT 2 OPERATOR(5.*) 2
+SELECT 2 OPERATOR() 2
+SELECT * FROM VALUES (1)
+SELECT * FROM t, VALUES (1), (2)
+SELECT 'true'::pg_catalog.boolean
+SELECT '1'::pg_catalog.integer
+SELECT '1'::_nothing
+SELECT 'true'::text IS UNKNOWN
+SELECT unknown
+SELECT current_setting(true)
+SELECT parse_ident('a.b[]')
+SELECT parse_ident('a.', false)

@@ -467,3 +467,8 @@ SELECT * FROM (VALUES ((SELECT a FROM (VALUES (1), (2)) AS v (a) LIMIT 1), 'x)')
 SELECT g, lag(g, a) OVER (ORDER BY g, b), lead(g, a - 2, -1::bigint) OVER (ORDER BY g, b) FROM t
 SELECT lag(g, NULL) OVER (ORDER BY g, b), lag(g, NULL, 7::bigint) OVER (ORDER BY g), lead(b, (SELECT min(a) FROM u), 'none') OVER (ORDER BY g, b) FROM t
 SELECT a, sum(g), lag(sum(g), count(*)::int) OVER (ORDER BY a) FROM t GROUP BY a
+SELECT a OPERATOR(pg_catalog.*) 2 AS x, b OPERATOR(PG_CATALOG.||) 'x' AS y FROM t WHERE a OPERATOR(pg_catalog.>=) 2
+SELECT '1.5'::pg_catalog.float8 AS a, '{1,2}'::pg_catalog._int8 AS b, '{a,NULL}'::_text AS c, '12.345'::pg_catalog.numeric(4,1) AS d, 'abc'::pg_catalog.varchar(2) AS e, '{3}'::pg_catalog.int4[] AS f, 'abc'::bpchar(2) AS g
+SELECT f IS UNKNOWN AS x, f IS NOT UNKNOWN AS y FROM t
+SELECT parse_ident('foo.boo[]', false) AS a, parse_ident('abc.def $', false) AS b, parse_ident('🌍.abc') AS c, parse_ident(' "A b" . C ') AS d, parse_ident('a', NULL) AS e
+SELECT * FROM (VALUES (2), (1) ORDER BY 1) AS v (x) CROSS JOIN (VALUES (3)) AS w

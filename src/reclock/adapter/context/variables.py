@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -431,7 +432,7 @@ class SessionVariables:
             cluster,
             max_recursion_iterations=int(self.get("max_recursion_iterations")),
             zone=self.zone(),
-            process_id=lambda: self.process_id,
+            process_id=lambda: self.process_id or os.getpid(),
             settings=self._current,
         )
 

@@ -28,10 +28,11 @@ class StatementPlanner:
     names: SessionNames
 
     def names_at(self, catalog: PlannerCatalog) -> SessionNames:
-        """What names mean at ``catalog``, with the values of ``session_user`` and ``current_user``
-        there."""
+        """What names mean at ``catalog``, with the schemas of the search path that exist there and
+        the values of ``session_user`` and ``current_user``."""
         assert catalog.snapshot is not None
-        return self.users.named(self.names, catalog.snapshot)
+        path = catalog.existing_schemas(self.names.search_path, self.names.database)
+        return self.users.named(replace(self.names, search_path=path), catalog.snapshot)
 
     def plan(
         self,

@@ -9,7 +9,13 @@ from typing import Any
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.consensus.frontiers.claims import GroupFrontier
-from reclock.errors import DuplicateObject, SystemObjectProtected, UnknownObject, UnknownRelation
+from reclock.errors import (
+    DuplicateObject,
+    NoSchemaSelected,
+    SystemObjectProtected,
+    UnknownObject,
+    UnknownRelation,
+)
 from reclock.plan.relational import Plan
 from reclock.sql.catalog.entries import (
     Entry,
@@ -201,7 +207,9 @@ class PlannerCatalog:
         schema."""
         *qualifiers, item = parts
         database = qualifiers[0] if len(qualifiers) == 2 else session.database
-        schema = qualifiers[-1] if qualifiers else next(iter(session.search_path), "")
+        schema = qualifiers[-1] if qualifiers else next(iter(session.search_path), None)
+        if schema is None:
+            raise NoSchemaSelected()
         if schema in SYSTEM_SCHEMAS:
             raise SystemObjectProtected(schema)
         if schema in TEMPORARY_SCHEMAS:
@@ -215,6 +223,16 @@ class PlannerCatalog:
                 hint=nearest(schema, (name for of, name in self.schemas if of == database)),
             )
         return QualifiedName(database, schema, item)
+
+    def existing_schemas(self, search_path: Sequence[str], database: str) -> tuple[str, ...]:
+        """The schemas of a search path that a session in ``database`` can use, each once."""
+        return tuple(
+            name
+            for name in dict.fromkeys(search_path)
+            if name in TEMPORARY_SCHEMAS
+            or (None, name) in self.schemas
+            or (database, name) in self.schemas
+        )
 
     def scope(self, parts: Sequence[str], session: SessionNames) -> Scope:
         """The schema of a written name of one or two parts. Raises ``UnknownObject``."""

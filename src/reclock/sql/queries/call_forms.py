@@ -27,21 +27,24 @@ _PARAMETERS = {"make_interval": ("years", "months", "weeks", "days", "hours", "m
 """The names of the parameters of functions, which are 0 if they are not given."""
 
 
-_PART = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^\W\d][\w$]*))\s*(\.|$)')
+_PART = re.compile(
+    r'\s*(?:"((?:[^"]|"")+)"|([A-Za-z_\u0080-\U0010ffff][\w$\u0080-\U0010ffff]*))\s*'
+)
 
 
-def name_parts(text: str) -> tuple[str, ...]:
-    """The parts of a qualified name. Raises ``InvalidOption``."""
+def name_parts(text: str, *, is_strict: bool = True) -> tuple[str, ...]:
+    """The parts of a qualified name. Raises ``InvalidOption``, for what follows the name only if
+    ``is_strict``."""
     parts: list[str] = []
     position = 0
-    while not parts or text[position - 1 : position] == ".":
-        match = _PART.match(text, position)
+    while not parts or text.startswith(".", position):
+        match = _PART.match(text, position + bool(parts))
         if match is None:
             raise InvalidOption(f'string is not a valid identifier: "{text}"')
         parts.append(match[1].replace('""', '"') if match[1] else match[2].lower())
-        if not match[3]:
-            break
         position = match.end()
+    if is_strict and position < len(text):
+        raise InvalidOption(f'string is not a valid identifier: "{text}"')
     return tuple(parts)
 
 

@@ -47,7 +47,6 @@ from reclock.sql.queries.aggregate_calls import (
 from reclock.sql.queries.call_forms import name_parts, positional
 from reclock.sql.queries.catalog_functions import (
     CATALOG_FUNCTIONS,
-    OF_CURRENT_USER,
     definition,
     expression,
     with_arguments,
@@ -79,11 +78,13 @@ from reclock.sql.queries.planned import (
     AggregateCall,
     Elements,
     GroupingCall,
+    OpenParameter,
     Planned,
     TypedExpr,
     Untyped,
     has,
 )
+from reclock.sql.queries.privilege_functions import PRIVILEGE_FUNCTIONS
 from reclock.sql.queries.record_values import document, field, is_record, record_of
 from reclock.sql.queries.row_functions import COLUMNS, PAIRS, ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope, ScopeColumn
@@ -212,6 +213,8 @@ def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
         return _about_session(name, values, context)
     if name in CATALOG_FUNCTIONS:
         return catalog_call(name, values, context)
+    if name in PRIVILEGE_FUNCTIONS:
+        return _privilege_call(name, values, context)
     if (defined := overload(name, tuple(value.type for value in values))) is not None:
         types = defined.types
         given = [coerce(value, type) for value, type in zip(values, types, strict=True)]
@@ -226,16 +229,15 @@ def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
         with suppress(UnknownObject, UnknownRelation):
             return context.subqueries.object_id(_only_text(values), _OBJECT_IDS[name])
         return Literal(None, OID)
-    if name == "parse_ident" and len(values) == 1:
-        return _parts_of_name(values[0])
+    if name == "parse_ident" and len(values) in (1, 2):
+        return _parts_of_name(values[0], values[1] if len(values) == 2 else Literal(True, BOOLEAN))
     if name == "pg_typeof" and len(values) == 1:
         if values[0].type is None:
             raise UnsupportedSql(
                 "pg_typeof of a constant without a type is not supported", hint="cast it to a type"
             )
-        type = context.subqueries.object_id(
-            Literal(str(values[0].type.unconstrained), TEXT), REGTYPE
-        )
+        written = _written_type(arguments[0]) or str(values[0].type.unconstrained)
+        type = context.subqueries.object_id(Literal(written, TEXT), REGTYPE)
         if not has(values[0], AggregateCall):
             return type
         return Case(((is_null(values[0]), type),), type, REGTYPE)  # it is still an aggregate
@@ -246,16 +248,25 @@ def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
     return call(name, values)
 
 
+def _written_type(node: exp.Expr) -> str | None:
+    """The type that a cast to a type of text names."""
+    cast_to = node.unnest().args.get("to") if isinstance(node.unnest(), exp.Cast) else None
+    limit = None if cast_to is None else text_limit(cast_to)
+    return None if limit is None else limit.type_name
+
+
 _OBJECT_IDS = {
     f"to_{type.name.value}": type for type in (REGCLASS, REGNAMESPACE, REGPROC, REGROLE, REGTYPE)
 }
 
 
-def _parts_of_name(value: Planned) -> TypedExpr:
-    text = default_to_text(value)
-    if not isinstance(text, Literal):
+def _parts_of_name(value: Planned, is_strict: Planned) -> TypedExpr:
+    text, strict = default_to_text(value), expect(is_strict, BOOLEAN, "argument of parse_ident")
+    if not isinstance(text, Literal) or not isinstance(strict, Literal):
         raise UnsupportedSql("parse_ident of what is no constant is not supported")
-    return Literal(None if text.value is None else name_parts(str(text.value)), array(TEXT))
+    if text.value is None or strict.value is None:
+        return Literal(None, array(TEXT))
+    return Literal(name_parts(str(text.value), is_strict=strict.value), array(TEXT))
 
 
 def _precise_type(name: str, digits: exp.Expr) -> exp.DataType:
@@ -336,11 +347,6 @@ def _about_session(name: str, values: Sequence[Planned], context: ExprContext) -
 def catalog_call(name: str, values: Sequence[Planned], context: ExprContext) -> TypedExpr:
     """A call of a function that is defined in SQL over system relations: its definition with these
     arguments."""
-    if len(values) == OF_CURRENT_USER.get(name):
-        values = [
-            context.subqueries.object_id(_about_session("current_user", [], context), REGROLE),
-            *values,
-        ]
     types, body = definition(name, values)
     return _over(
         types,
@@ -348,6 +354,45 @@ def catalog_call(name: str, values: Sequence[Planned], context: ExprContext) -> 
         [_argument(value, type, context) for value, type in zip(values, types, strict=False)],
         context,
     )
+
+
+def _privilege_call(name: str, values: Sequence[Planned], context: ExprContext) -> TypedExpr:
+    """A call of ``has_…_privilege``; without a role, it is about the current user."""
+    function = PRIVILEGE_FUNCTIONS[name]
+    types = function.types
+    if len(values) == len(types) - 1:
+        user = context.subqueries.object_id(_about_session("current_user", [], context), REGROLE)
+        values = [user, *values]
+    if len(values) != len(types):
+        raise UnknownFunction(
+            name, ["unknown" if value.type is None else str(value.type) for value in values]
+        )
+    if any(map(_is_null_constant, values)):
+        return Literal(None, BOOLEAN)
+    role, thing, *rest = values
+    if function.kind == "database":
+        thing = _database(thing, context)
+    arguments = [
+        _argument(value, type, context)
+        for value, type in zip([role, thing, *rest], types, strict=True)
+    ]
+    privileges = arguments[-1].value if isinstance(arguments[-1], Literal) else None
+    return _over(types, expression(function.body(privileges)), arguments, context)
+
+
+def _is_null_constant(value: Planned) -> bool:
+    if isinstance(value, Untyped):
+        return value.text is None and not isinstance(value, OpenParameter)
+    return isinstance(value, Literal) and value.value is None
+
+
+def _database(value: Planned, context: ExprContext) -> Planned:
+    """The id of the database that ``value`` names, or ``value`` if it is an id."""
+    if value.type not in (None, TEXT):
+        return value
+    if isinstance(value, Untyped | Literal | Parameter):
+        return context.subqueries.object_id(value, OID)
+    return catalog_call("database_named", [value], context)
 
 
 def _over(

@@ -65,35 +65,33 @@ def _number(relation: str, which: str) -> str:
     return f"(SELECT max(oid::bigint)::oid FROM {relation} WHERE {which})"
 
 
-def _holds(kind: str, which: str, privilege: str = "argument3") -> str:
-    """Whether the role has the privilege. CONNECT and TEMPORARY are not privileges here: every role
-    has them."""
-    held = (
-        f"SELECT count(*) > 0 FROM mz_internal.mz_held_privileges WHERE kind = '{kind}' AND "
-        f"role_oid = argument1::oid AND {which}"
-    )
-    return (
-        f"upper({privilege}) IN ('CONNECT', 'TEMP', 'TEMPORARY') OR ({held} AND privilege = "
-        f"upper({privilege}))"
-    )
-
-
-OF_CURRENT_USER = {
-    "has_table_privilege": 2,
-    "has_any_column_privilege": 2,
-    "has_column_privilege": 3,
-    "has_sequence_privilege": 2,
-    "has_schema_privilege": 2,
-    "has_database_privilege": 2,
-    "pg_has_role": 2,
-}
-"""Functions whose first argument is the current user by default, and how many others they take."""
+_TYPE_NAME = """CASE WHEN argument1 = 0 THEN '-' WHEN argument1 IS NOT NULL THEN coalesce((
+    SELECT CASE
+        WHEN argument2 IS NULL THEN name
+        WHEN argument2 < 0 THEN CASE WHEN of_oid = 1042 THEN 'bpchar' ELSE name END
+        WHEN of_oid = 1700 THEN name || CASE WHEN argument2 < 4 THEN '' ELSE
+            '(' || ((argument2 - 4) >> 16 & 65535)::text || ','
+            || (((argument2 - 4 & 2047) # 1024) - 1024)::text || ')' END
+        WHEN of_oid IN (1042, 1043) THEN name || CASE WHEN argument2 <= 4 THEN '' ELSE
+            '(' || (argument2 - 4)::text || ')' END
+        WHEN of_oid IN (1083, 1114, 1184) THEN
+            split_part(name, ' ', 1) || '(' || argument2::text || ')' || substr(name, strpos(name, ' '))
+        WHEN of_oid IN (16, 20, 21, 23, 700, 701, 1186) THEN name
+        ELSE name || '(' || argument2::text || ')'
+    END || brackets
+    FROM (SELECT oid, CASE WHEN sql_name LIKE '%[]' THEN element_oid ELSE oid END AS of_oid,
+        rtrim(sql_name, '[]') AS name, CASE WHEN sql_name LIKE '%[]' THEN '[]' ELSE '' END AS brackets
+        FROM mz_internal.mz_types) AS types
+    WHERE oid = argument1), '???') END"""
+"""The name of a type with the modifier that ``pg_attribute`` has of a column; of a type of arrays
+with that of its elements."""
 
 CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
     # name: types of arguments, how many must be there, the expression
     # What names stand for that are no constants, without their quotes: of relations with their
     # schemas or as they are shown.
     "regnamespace_named": ((TEXT,), 1, _number("pg_catalog.pg_namespace", "nspname = argument1")),
+    "database_named": ((TEXT,), 1, _number("pg_catalog.pg_database", "datname = argument1")),
     "regrole_named": ((TEXT,), 1, _number("pg_catalog.pg_roles", "rolname = argument1")),
     "regclass_named": (
         (TEXT,),
@@ -117,17 +115,7 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
             "'unknown (OID=' || argument1::text || ')')"
         ),
     ),
-    "format_type": (
-        (OID, INTEGER),
-        2,
-        """(SELECT CASE WHEN argument1 = 1700 AND argument2 > 4
-        THEN 'numeric(' || ((argument2 - 4) / 65536)::text || ',' || ((argument2 - 4) % 65536)::text || ')'
-        WHEN argument1 IN (1114, 1184) AND argument2 >= 0
-        THEN replace(sql_name, 'timestamp', 'timestamp(' || argument2::text || ')')
-        WHEN argument1 = 1083 AND argument2 >= 0 THEN 'time(' || argument2::text || ') without time zone'
-        WHEN argument1 IN (1042, 1043) AND argument2 > 4 THEN sql_name || '(' || (argument2 - 4)::text || ')' ELSE sql_name END
-        FROM mz_internal.mz_types WHERE oid = argument1)""",
-    ),
+    "format_type": ((OID, INTEGER), 2, _TYPE_NAME),
     "pg_table_is_visible": (
         (OID,),
         1,
@@ -255,37 +243,6 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
         1,
         "(SELECT coalesce(sum(size_bytes), 0)::bigint FROM mz_internal.mz_relation_sizes)",
     ),
-    "has_table_privilege": (
-        (REGROLE, REGCLASS, TEXT),
-        3,
-        _holds("relation", "oid = argument2::oid"),
-    ),
-    "has_any_column_privilege": (
-        (REGROLE, REGCLASS, TEXT),
-        3,
-        _holds("relation", "oid = argument2::oid"),
-    ),
-    "has_column_privilege": (
-        (REGROLE, REGCLASS, TEXT, TEXT),
-        4,
-        _holds("relation", "oid = argument2::oid", "argument4"),
-    ),
-    "has_sequence_privilege": (
-        (REGROLE, REGCLASS, TEXT),
-        3,
-        _holds("relation", "oid = argument2::oid"),
-    ),
-    "pg_has_role": ((REGROLE, REGROLE, TEXT), 3, _holds("role", "oid = argument2::oid")),
-    **dict.fromkeys(
-        ("has_function_privilege", "has_type_privilege", "has_language_privilege"),
-        ((TEXT, TEXT, TEXT), 2, "argument2 IS NOT NULL"),
-    ),
-    "has_schema_privilege": (
-        (REGROLE, REGNAMESPACE, TEXT),
-        3,
-        _holds("schema", "oid = argument2::oid"),
-    ),
-    "has_database_privilege": ((REGROLE, TEXT, TEXT), 3, _holds("database", "name = argument2")),
 }
 
 

@@ -8,7 +8,6 @@ from decimal import Decimal
 from typing import overload
 
 from sqlglot import exp
-from sqlglot.errors import ParseError
 
 from reclock.algebra.moments import round_moment
 from reclock.algebra.relations import (
@@ -157,10 +156,12 @@ def text_limit(node: exp.Expr) -> TextLimit | None:
     type. Raises ``InvalidOption``."""
     if is_name_type(node):
         return NAME
-    if not isinstance(node, exp.DataType) or node.this not in (exp.DType.VARCHAR, exp.DType.CHAR):
+    if not isinstance(node, exp.DataType) or node.this not in _TYPES_WITH_LENGTH:
         return None
-    is_char = node.this == exp.DType.CHAR
-    sizes = [size.name for size in node.expressions] or (["1"] if is_char else [])
+    is_char = node.this != exp.DType.VARCHAR
+    sizes = [size.name for size in node.expressions]
+    if node.this == exp.DType.CHAR and not sizes:
+        sizes = ["1"]
     if not sizes:
         return None
     if len(sizes) > 1 or not sizes[0].isdigit() or not 1 <= int(sizes[0]) <= _MOST_CHARACTERS:
@@ -169,6 +170,9 @@ def text_limit(node: exp.Expr) -> TextLimit | None:
             f"{_MOST_CHARACTERS}"
         )
     return TextLimit(int(sizes[0]), ignores_blanks=is_char)
+
+
+_TYPES_WITH_LENGTH = (exp.DType.VARCHAR, exp.DType.CHAR, exp.DType.BPCHAR)
 
 
 def moment_limit(node: exp.Expr) -> MomentLimit | None:
@@ -240,20 +244,10 @@ def _float(size: exp.Expr) -> ScalarType:
 
 
 def _named_type(kind: object) -> ScalarType:
-    """A type that is not a keyword of the grammar: one of the catalog's, or any with
+    """A type that is not a keyword of the grammar: one of the catalog's, which may have
     ``pg_catalog.`` before it."""
-    if (
-        isinstance(kind, exp.Dot)
-        and isinstance(kind.expression, exp.Identifier)
-        and fold(kind.this) == "pg_catalog"
-    ):
-        name = fold(kind.expression)
-        try:
-            return _CATALOG_TYPES.get(name) or scalar_type(
-                exp.DataType.build(name, dialect="postgres")
-            )
-        except ParseError:
-            raise UnknownObject("type", name) from None
+    if isinstance(kind, exp.Dot) and fold(kind.this) == "pg_catalog":
+        kind = kind.expression
     name = fold(kind) if isinstance(kind, exp.Identifier) else str(kind)
     if name not in _CATALOG_TYPES:
         raise UnknownObject("type", name)

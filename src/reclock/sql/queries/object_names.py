@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlglot import exp
-from sqlglot.errors import SqlglotError
-
 from reclock.algebra.object_ids import PSEUDO_TYPES, TEXTS, object_oid, type_oid, type_rows
 from reclock.algebra.relations import ScalarType, TypeName
-from reclock.errors import ReclockError, UnknownObject, UnknownRelation
+from reclock.catalog.objects import Kind
+from reclock.errors import InvalidOption, ReclockError, UnknownObject, UnknownRelation
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.names import SessionNames, fold
+from reclock.sql.names import SessionNames, nearest
+from reclock.sql.queries.call_forms import name_parts
 from reclock.sql.queries.coercion import scalar_type
-from reclock.sql.syntax.dialect import Reclock
 from reclock.sql.syntax.parse import parse_one
 
 _ARRAY_INPUT = 750
@@ -28,8 +26,8 @@ _PSEUDO_TYPES = PSEUDO_TYPES | {
 def named_object(
     text: str, target: ScalarType, catalog: PlannerCatalog, session: SessionNames
 ) -> int:
-    """The object id that ``text``, a number or a name, means. Raises ``UnknownObject``,
-    ``UnknownRelation``."""
+    """The object id that ``text``, a number or a name, means: as an ``oid``, a database's. Raises
+    ``UnknownObject``, ``UnknownRelation``."""
     if text.strip().isdigit():
         return int(text)
     if text.strip() == "-":
@@ -43,6 +41,11 @@ def named_object(
             if name in TEXTS
             else type_oid(_type(text))
         )
+    if target.name is TypeName.OID and catalog.snapshot is not None:
+        database = catalog.snapshot.by_name(Kind.DATABASE, text)
+        if database is None:
+            raise UnknownObject("database", text, hint=nearest(text, catalog.databases))
+        return object_oid(database.id)
     parts = _parts(text)
     match target.name:
         case TypeName.REGCLASS:
@@ -79,9 +82,9 @@ def _type(text: str) -> ScalarType:
 
 def _parts(text: str) -> Sequence[str]:
     try:
-        table = exp.to_table(text, dialect=Reclock)
-    except SqlglotError:
+        parts = name_parts(text)
+    except InvalidOption:
         raise UnknownRelation(text) from None
-    return [
-        fold(part) for part in (table.args.get("catalog"), table.args.get("db"), table.this) if part
-    ]
+    if len(parts) > 3:
+        raise UnknownRelation(text)
+    return parts

@@ -13,13 +13,20 @@ from reclock.algebra.relations import (
     INTEGER,
     INTERVAL,
     JSONB,
+    REGNAMESPACE,
     SMALLINT,
     TEXT,
     ScalarType,
     TypeName,
     array,
 )
-from reclock.errors import AmbiguousFunction, SqlSyntaxError, UnknownObject, UnsupportedSql
+from reclock.errors import (
+    AmbiguousFunction,
+    SqlSyntaxError,
+    UnknownObject,
+    UnknownOperator,
+    UnsupportedSql,
+)
 from reclock.plan.scalars import Literal
 from reclock.sql.names import fold
 from reclock.sql.queries.coercion import cast, coerce, default_to_text, expect, unified
@@ -286,8 +293,14 @@ def _subscript(node: exp.Bracket, context: ExprContext) -> TypedExpr:
 
 @scalar.register
 def _operator(node: exp.Operator, context: ExprContext) -> TypedExpr:
-    """``OPERATOR(schema.op)``: the operator, whatever its schema."""
-    name = str(node.args["operator"]).rpartition(".")[2].strip()
+    """``OPERATOR(schema.op)``. Raises ``UnknownOperator`` for another schema than ``pg_catalog``."""
+    schema, _, name = str(node.args["operator"]).rpartition(".")
+    if schema not in ("", "pg_catalog"):
+        context.subqueries.object_id(Untyped(schema), REGNAMESPACE)  # raises if there is none
+        types = [scalar(side, context).type for side in (node.this, node.expression)]
+        raise UnknownOperator(
+            f"{schema}.{name}", ["unknown" if type is None else str(type) for type in types]
+        )
     known = {"!~": "~", "!~*": "~*", "!~~": "like", "~~": "like", "!=": "<>", "||": "concat"}.get(
         name, name
     )

@@ -27,6 +27,7 @@ from reclock.algebra.relations import (
 )
 from reclock.algebra.textual.times import normal_form as time_of_day
 from reclock.errors import UnknownFunction, UnknownObject, UnsupportedSql
+from reclock.plan.functions import is_implicit
 from reclock.plan.scalars import Call, Case, Literal
 from reclock.plan.temporal import NOW
 from reclock.sql.names import SEARCHED_SYSTEM_SCHEMAS, SERVER_VERSION, SessionNames, nearest
@@ -36,7 +37,9 @@ Answer = Callable[..., Any]
 
 
 def _schemas(session: SessionNames, with_system: bool) -> tuple[str, ...]:
-    return (*(SEARCHED_SYSTEM_SCHEMAS if with_system else ()), *session.search_path)
+    path = session.search_path
+    system = [name for name in SEARCHED_SYSTEM_SCHEMAS if with_system and name not in path]
+    return (*system, *path)
 
 
 def _setting(session: SessionNames, name: str, is_missing_ok: bool = False) -> str | None:
@@ -82,22 +85,15 @@ def is_about_session(name: str) -> bool:
 
 def signature(name: str, arguments: Sequence[Planned]) -> tuple[tuple[ScalarType, ...], ScalarType]:
     """The types of the arguments and of the result. Raises ``UnknownFunction``."""
-    if name in VOLATILE_FUNCTIONS:
-        if arguments:
-            raise UnknownFunction(
-                name,
-                [
-                    "unknown" if argument.type is None else str(argument.type)
-                    for argument in arguments
-                ],
-            )
-        return (), VOLATILE_FUNCTIONS[name]
-    types, required, result, _ = _FUNCTIONS[name]
-    if not required <= len(arguments) <= len(types):
-        raise UnknownFunction(
-            name,
-            ["unknown" if argument.type is None else str(argument.type) for argument in arguments],
-        )
+    types, required, result = (
+        ((), 0, VOLATILE_FUNCTIONS[name]) if name in VOLATILE_FUNCTIONS else _FUNCTIONS[name][:3]
+    )
+    given = [argument.type for argument in arguments]
+    if not required <= len(given) <= len(types) or not all(
+        type is None or is_implicit(type, target)
+        for type, target in zip(given, types, strict=False)
+    ):
+        raise UnknownFunction(name, ["unknown" if type is None else str(type) for type in given])
     return types[: len(arguments)], result
 
 

@@ -17,6 +17,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from reclock import interruption
 from reclock.algebra.relations import RANGES
+from reclock.errors import UnsupportedSql
 from reclock.sql.syntax import nodes
 from reclock.sql.syntax.joins import JoinParser
 
@@ -276,6 +277,35 @@ class QueryParser(JoinParser):
             for side in (this, expression)
         )
         return super()._build_predicate(klass, left, right, comments=comments, negate=negate)
+
+    def _parse_operator(self, this: exp.Expr | None) -> exp.Expr | None:
+        """``OPERATOR(schema.op)``, behind its first word."""
+        if not self._match(TokenType.L_PAREN):
+            return super()._parse_operator(this)
+        schemas = []
+        while self._next.token_type == TokenType.DOT:
+            schema = self.name()
+            schemas.append(schema.name if schema.args.get("quoted") else schema.name.lower())
+            self._match(TokenType.DOT)
+        if len(schemas) > 1:
+            raise UnsupportedSql("operators of other databases are not supported")
+        signs = ""
+        while self._curr and self._curr.text and not self._curr.text[0].isalnum():
+            if self._match(TokenType.R_PAREN):
+                break
+            signs += self._curr.text
+            self._advance()
+        if not signs or self._prev.token_type != TokenType.R_PAREN:
+            self.raise_error("Expected an operator")
+        operator = ".".join([*schemas, signs])
+        right = self._parse_bitwise() or self.missing()
+        return self.expression(exp.Operator(this=this, operator=operator, expression=right))
+
+    def _parse_null(self) -> exp.Expr | None:
+        # sqlglot takes UNKNOWN for NULL
+        if self._curr.token_type == TokenType.UNKNOWN:
+            return None
+        return super()._parse_null()
 
     def _parse_primary(self) -> exp.Expr | None:
         start = self._curr

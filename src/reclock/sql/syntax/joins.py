@@ -11,7 +11,7 @@ from reclock.sql.syntax.types import TypeParser
 
 
 class JoinParser(TypeParser):
-    """sqlglot's, with ``USING (…) AS name``, and queries that begin with VALUES."""
+    """sqlglot's, with ``USING (…) AS name``, and with VALUES in parentheses, where a query may go on."""
 
     def _parse_join(self, *args: Any, **options: Any) -> exp.Join | None:
         node = super()._parse_join(*args, **options)
@@ -22,6 +22,16 @@ class JoinParser(TypeParser):
             if node.args["using_alias"] is None:
                 self.raise_error("Expected a name")
         return node
+
+    def _parse_table(self, *args: Any, **options: Any) -> exp.Expr | None:
+        is_bare = self._curr.token_type == TokenType.VALUES and self._prev.token_type in (
+            TokenType.FROM,
+            TokenType.JOIN,
+            TokenType.COMMA,
+        )
+        if is_bare and self._next.token_type == TokenType.L_PAREN:
+            self.raise_error("Expected parentheses around VALUES", self._next)
+        return super()._parse_table(*args, **options)
 
     def _parse_derived_table_values(self, allow_value_synonym: bool = False) -> exp.Values | None:
         if self._match_pair(TokenType.L_PAREN, TokenType.VALUES, advance=False):

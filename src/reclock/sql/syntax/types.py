@@ -8,14 +8,23 @@ from sqlglot import exp
 from sqlglot.parsers.materialize import MaterializeParser
 from sqlglot.tokenizer_core import TokenType
 
+from reclock.algebra.relations import RANGES
+
+_KEYWORDS = frozenset(
+    ("bool", "int2", "int4", "int8", "float4", "float8", "numeric", "text", "varchar", "bpchar")
+) | {"bytea", "date", "time", "timestamp", "timestamptz", "interval", "json", "jsonb", "uuid"}
+"""Types of ``pg_catalog`` by their names there, which are also names of the grammar."""
+_IN_CATALOG = _KEYWORDS | RANGES | {"oid", "name", "char", "regclass", "regnamespace", "regproc"}
+"""Those, and others, of which there are types of arrays."""
+
 
 class TypeParser(MaterializeParser):
-    """sqlglot's, with arrays of every type."""
+    """sqlglot's, with arrays of every type, and the names of ``pg_catalog``."""
 
     def _parse_types(self, check_func: bool = False, *args: Any, **options: Any) -> exp.Expr | None:
         """sqlglot does not look for ``[]`` after ``oid`` and ``regclass``, and takes ``[3]`` for a
         subscript. The size means nothing."""
-        kind = super()._parse_types(check_func, *args, **options)
+        kind = _in_catalog(super()._parse_types(check_func, *args, **options))
         is_type = isinstance(kind, exp.DataType) and not check_func
         if isinstance(kind, exp.ObjectIdentifier) and self._match_pair(
             TokenType.L_BRACKET, TokenType.R_BRACKET
@@ -26,3 +35,32 @@ class TypeParser(MaterializeParser):
                 self.raise_error("Expected ]")
             kind = exp.DataType(this=exp.DType.ARRAY, expressions=[kind], nested=True)
         return kind
+
+
+def _in_catalog(kind: exp.Expr | None) -> exp.Expr | None:
+    """The type that ``pg_catalog.int4`` or ``_int4`` means; any other type as it is."""
+    if not isinstance(kind, exp.DataType):
+        return kind
+    if kind.this == exp.DType.ARRAY:
+        kind.set("expressions", [_in_catalog(element) for element in kind.expressions])
+    if kind.this != exp.DType.USERDEFINED:
+        return kind
+    written = kind.args.get("kind")
+    if isinstance(written, exp.Dot) and written.this.name.lower() == "pg_catalog":
+        written = written.expression
+    if not isinstance(written, exp.Identifier):
+        return kind
+    name = written.name if written.args.get("quoted") else written.name.lower()
+    if name.startswith("_") and name[1:] in _IN_CATALOG:
+        return exp.DataType(this=exp.DType.ARRAY, expressions=[_named(name[1:])], nested=True)
+    if name not in _KEYWORDS:
+        return kind
+    type = _named(name)
+    type.set("expressions", kind.expressions or None)
+    return type
+
+
+def _named(name: str) -> exp.DataType:
+    if name in _IN_CATALOG - _KEYWORDS - RANGES:
+        return exp.DataType(this=exp.DType.USERDEFINED, kind=exp.to_identifier(name, quoted=True))
+    return exp.DataType.build(name, dialect="postgres")

@@ -52,6 +52,8 @@ def start(parser: StatementParser, words: tuple[str, ...]) -> TransactionStateme
 
 @parses("SET TRANSACTION", "SET SESSION CHARACTERISTICS AS TRANSACTION")
 def set_modes(parser: StatementParser, words: tuple[str, ...]) -> TransactionStatement:
+    if not parser.token:
+        parser.raise_error("Expected a mode of transactions")
     return _modes(parser, " ".join(words))
 
 

@@ -1,0 +1,110 @@
+"""``has_table_privilege``, ``pg_has_role`` and their like: an SQL expression for each call, over the
+role, the object and, last, the privileges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from reclock.algebra.relations import (
+    OID,
+    REGCLASS,
+    REGNAMESPACE,
+    REGROLE,
+    REGTYPE,
+    TEXT,
+    ScalarType,
+)
+from reclock.errors import InvalidOption
+
+_OWNERSHIP = "OWNERSHIP"
+"""In ``mz_held_privileges``: the role owns the object, or is a superuser."""
+_EVERYONE = frozenset({"CONNECT", "TEMP", "TEMPORARY"})
+"""Privileges of PostgreSQL that every role has here."""
+_OF_OWNERS = frozenset({"TRUNCATE", "REFERENCES", "TRIGGER"})
+"""Privileges of PostgreSQL that cannot be granted here."""
+_OPTIONS = (" WITH GRANT OPTION", " WITH ADMIN OPTION")
+
+
+@dataclass(frozen=True, slots=True)
+class PrivilegeFunction:
+    """``kind`` is that of the objects in ``mz_held_privileges``; None if every role has the
+    privileges on all of them. ``columns`` are the arguments between the object and the
+    privileges."""
+
+    kind: str | None
+    object_type: ScalarType
+    privileges: frozenset[str]
+    columns: tuple[ScalarType, ...] = ()
+
+    @property
+    def types(self) -> tuple[ScalarType, ...]:
+        """Of the arguments: the role, the object, and the last is the privileges."""
+        return REGROLE, self.object_type, *self.columns, TEXT
+
+    def body(self, privileges: str | None) -> str:
+        """The expression over ``argument1``, …: NULL where an argument is, or where no object has
+        the id. ``privileges`` are those of the call if they are a constant. Raises
+        ``InvalidOption`` for a word that is no privilege of such objects."""
+        last = f"argument{len(self.types)}"
+        given = " AND ".join(f"argument{place} IS NOT NULL" for place in range(1, len(self.types)))
+        held = self._held(f"upper({last})" if privileges is None else self._names(privileges))
+        exists = "" if self.kind is None else f" AND {_exists(self.kind)}"
+        return f"CASE WHEN {given} AND {last} IS NOT NULL{exists} THEN {held} END"
+
+    def _held(self, names: str | frozenset[str]) -> str:
+        if self.kind is None or (not isinstance(names, str) and names & _EVERYONE):
+            return "TRUE"
+        wanted = f"= {names}" if isinstance(names, str) else f"IN ({_listed(names)})"
+        held = (
+            f"(SELECT count(*) > 0 FROM mz_internal.mz_held_privileges WHERE kind = '{self.kind}' "
+            f"AND role_oid = argument1::oid AND oid = argument2::oid AND privilege {wanted})"
+        )
+        return f"({names} IN ({_listed(_EVERYONE)}) OR {held})" if isinstance(names, str) else held
+
+    def _names(self, privileges: str) -> frozenset[str]:
+        """In ``mz_held_privileges``, those of a list with commas."""
+        return frozenset(self._name(word.strip()) for word in privileges.split(","))
+
+    def _name(self, written: str) -> str:
+        word = written.upper()
+        option = next((option for option in _OPTIONS if word.endswith(option)), "")
+        name = word.removesuffix(option)
+        if name not in self.privileges or (option == _OPTIONS[1] and self.kind != "role"):
+            raise InvalidOption(f'unrecognized privilege type: "{written}"')
+        return _OWNERSHIP if option or name in _OF_OWNERS else name
+
+
+def _exists(kind: str) -> str:
+    return (
+        f"(SELECT count(*) > 0 FROM mz_internal.mz_held_privileges WHERE kind = '{kind}' "
+        "AND oid = argument2::oid)"
+    )
+
+
+def _listed(names: frozenset[str]) -> str:
+    return ", ".join(f"'{name}'" for name in sorted(names))
+
+
+_OF_COLUMNS = frozenset({"SELECT", "INSERT", "UPDATE", "REFERENCES"})
+_USAGE = frozenset({"USAGE"})
+PRIVILEGE_FUNCTIONS: Mapping[str, PrivilegeFunction] = {
+    "has_table_privilege": PrivilegeFunction(
+        "relation", REGCLASS, _OF_COLUMNS | _OF_OWNERS | {"DELETE"}
+    ),
+    "has_any_column_privilege": PrivilegeFunction("relation", REGCLASS, _OF_COLUMNS),
+    "has_column_privilege": PrivilegeFunction("relation", REGCLASS, _OF_COLUMNS, (TEXT,)),
+    "has_sequence_privilege": PrivilegeFunction(
+        "relation", REGCLASS, frozenset({"USAGE", "SELECT", "UPDATE"})
+    ),
+    "has_schema_privilege": PrivilegeFunction(
+        "schema", REGNAMESPACE, frozenset({"CREATE", "USAGE"})
+    ),
+    "has_database_privilege": PrivilegeFunction(
+        "database", OID, frozenset({"CREATE", "USAGE", "CONNECT", "TEMP", "TEMPORARY"})
+    ),
+    "has_type_privilege": PrivilegeFunction(None, REGTYPE, _USAGE),
+    "has_language_privilege": PrivilegeFunction(None, TEXT, _USAGE),
+    "has_function_privilege": PrivilegeFunction(None, TEXT, frozenset({"EXECUTE"})),
+    "pg_has_role": PrivilegeFunction("role", REGROLE, frozenset({"USAGE", "MEMBER", "SET"})),
+}
