@@ -41,15 +41,15 @@ _WORD_LENGTH = 10
 """How many characters of a unit PostgreSQL compares."""
 _TOKEN = re.compile(
     r"(?P<time>\d+:[\d:.]*)"
-    r"|(?P<date>\d+(?:-\d+)+)"
+    r"|(?P<date>\d+(?:-\d*)+)"
     r"|(?P<number>\d+(?:\.\d*)?|\.\d+)"
     r"|(?P<signed>[+-]\s*\d[\d:.-]*)"
     r"|(?P<word>[A-Za-z]+)"
 )
 _SKIPPED = re.compile(r"[^\w+.-]*", re.ASCII)
-_TIME = re.compile(r"(\d+):(\d+)(?::(\d+)(\.\d*)?|(\.\d*))?")
+_TIME = re.compile(r"(\d+):(\d*)(?::(\d*)(\.\d*)?|(\.\d*))?")
 _NUMBER = re.compile(r"([+-]?\d*)(\.\d*)?")
-_YEARS_MONTHS = re.compile(r"([+-]?)(\d+)-(\d+)")
+_YEARS_MONTHS = re.compile(r"([+-]?)(\d+)-(\d*)")
 _ISO_NUMBER = re.compile(r"([+-]?)(\d*)(\.\d*)?")
 _ISO_DATE = {"Y": "year", "M": "month", "W": "week", "D": "day"}
 _ISO_TIME = {"H": "hour", "M": "minute", "S": "second"}
@@ -203,9 +203,9 @@ def _time(token: str, *, is_minutes: bool) -> int:
         raise ValueError(token)
     first, second, third, fraction, short_fraction = match.groups()
     if short_fraction is not None or (third is None and is_minutes):
-        hours, minutes, seconds, fraction = 0, int(first), int(second), short_fraction
+        hours, minutes, seconds, fraction = 0, int(first), int(second or 0), short_fraction
     else:
-        hours, minutes, seconds = int(first), int(second), int(third or 0)
+        hours, minutes, seconds = int(first), int(second or 0), int(third or 0)
     if minutes > 59 or seconds > 60:
         raise OverflowError(token)
     rest = round(float(f"0{fraction or '.0'}") * _SECOND_US)
@@ -214,9 +214,10 @@ def _time(token: str, *, is_minutes: bool) -> int:
 
 
 def _years_months(match: re.Match[str]) -> int:
-    if int(match[3]) >= 12:
+    years, months = int(match[2]), int(match[3] or 0)
+    if months >= 12:
         raise OverflowError(match[0])
-    months = int(match[2]) * 12 + int(match[3])
+    months += years * 12
     return -months if match[1] == "-" else months
 
 

@@ -8,20 +8,18 @@ from decimal import Decimal
 
 from reclock.algebra.relations import ScalarType, TypeName
 from reclock.algebra.written_moments import iso_form
-from reclock.algebra.zones import Zone, offset, utc, zone_name
+from reclock.algebra.zones import Zone, numeric_offset, offset, utc, zone_name
 from reclock.errors import InvalidMoment, MomentOutOfRange, ZoneOutOfRange
 
 BEYOND = "-?[iI][nN][fF][iI][nN][iI][tT][yY]|[0-9]+-[0-9]+-[0-9]+.* [bB][cC]"
 """A regular expression of texts of moments that PostgreSQL's types have and ours have not."""
 
 _DATE = re.compile(r"(\d{4,})-(\d{1,2})-(\d{1,2})")
-_MOST_HOURS_AHEAD = 15
-"""PostgreSQL reads no larger offset of a time zone."""
 _ERA = re.compile(r"(?<=\d)\s*AD$", re.IGNORECASE)
 _MOMENT = re.compile(
     r"(?P<date>\d{4,}-\d{1,2}-\d{1,2})(?:(?: +"
     r"| *T *)(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.(?P<fraction>\d+))?)?)?"
-    r"\s*(?P<zone>[+-]\d{1,2}(?::?\d\d)?|[A-Za-z]\w*(?:/[\w+-]+)*)?"
+    r"\s*(?P<zone>[+-]\d{1,2}(?::?\d\d(?::\d\d)?)?|[A-Za-z]\w*(?:/[\w+-]+)*)?"
 )
 
 
@@ -77,12 +75,10 @@ def _moment(text: str) -> tuple[datetime, timedelta | None]:
         return moment, None
     if zone[0] not in "+-":
         return moment, offset(zone, moment)
-    digits = zone[1:].replace(":", "")
-    hours, minutes = (int(digits[:-2]), int(digits[-2:])) if len(digits) > 2 else (int(digits), 0)
-    if hours > _MOST_HOURS_AHEAD or minutes > 59:
+    ahead = numeric_offset(zone)
+    if ahead is None:
         raise ZoneOutOfRange(text)
-    ahead = timedelta(hours=hours, minutes=minutes)
-    return moment, -ahead if zone[0] == "-" else ahead
+    return moment, ahead
 
 
 def _has_zone(name: str | None) -> bool:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+import string
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -16,20 +17,22 @@ _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "su
 _SHORT = {"sept": 9, **{name[:3]: number for number, name in enumerate(_MONTHS, 1)}}
 _MONTH_NUMBERS = {**_SHORT, **{name: number for number, name in enumerate(_MONTHS, 1)}}
 _IGNORED = {*_DAYS, *(name[:3] for name in _DAYS), *("tues", "wednes", "thur", "thurs"), "at"}
+_IGNORED_SIGNS = frozenset(string.whitespace + string.punctuation) - {"+", "-"}
 _JULIAN_DAY_OF_YEAR_1 = 1721426
 """The Julian day of 0001-01-01."""
 
 _PART = re.compile(
     r"""(?P<julian>j\d{1,7})(?![\w])
-    | (?P<clock>\d{1,2}:\d{1,2}(:\d{1,2}(\.\d+)?)?)(?=\D|$)
+    | (?P<clock>\d{1,2}:(\d{1,2}|(?=:))(:\d{1,2}(\.\d+)?)?)(?=\D|$)
     | (?P<day_of_year>\d{4}\.\d{3})(?![\d.])
     | (?P<triple>(\d+|[a-z]+)(?P<mark>[-/.])(\d{1,2}|[a-z]+)(?P=mark)\d+)(?![\w/])
-    | (?P<pair>\d{1,2}-\d{1,2})(?=\s|$)
+    | (?P<pair>\d{1,2}-\d{1,2})(?![\w./:-])
     | (?P<digits>\d{8}|\d{6}(\.\d+)?)(?=\D|$)
-    | (?P<number>\d+)(?=[\s,]|$)
+    | (?P<number>\d+)(?![\w./:-])
     | (?P<half>[ap]m)\b
-    | (?P<shift>[+-]\d{1,2}(:?\d\d)?)(?=\s|$)
-    | (?P<posix>[a-z]{3,}[+-]\d{1,2})(?=\s|$)
+    | (?P<shift>[+-]\s*\d{1,2}(:?\d\d(:\d\d)?)?)(?![\w.:-])
+    | (?P<posix>[a-z]{3,}[+-]\d{1,2}(:\d\d(:\d\d)?)?)(?![\w.:-])
+    | (?P<start>t)(?=\d)
     | (?P<word>[a-z]\w*(/[\w+-]+)*)""",
     re.VERBOSE | re.IGNORECASE,
 )
@@ -42,7 +45,7 @@ def iso_form(text: str) -> str | None:
     is no moment."""
     read, at = _Moment(), 0
     while at < len(text):
-        if text[at] in " \t,":
+        if text[at] in _IGNORED_SIGNS:
             at += 1
             continue
         part = _PART.match(text, at)
@@ -62,6 +65,7 @@ class _Moment:
     clock: str = ""
     is_afternoon: bool | None = None
     zone: str = ""
+    has_start: bool = False
 
     @property
     def has_date(self) -> bool:
@@ -96,7 +100,9 @@ class _Moment:
                 sign = "-" if "+" in written else "+"
                 return self._take_zone(sign + re.split("[+-]", written)[1])
             case "shift":
-                return bool(self.clock) and self._take_zone(written)
+                return bool(self.clock) and self._take_zone("".join(written.split()))
+            case "start":
+                return self._take_start()
             case _:
                 return self._take_word(written)
 
@@ -151,19 +157,24 @@ class _Moment:
         is_first, self.zone = not self.zone, zone
         return is_first
 
+    def _take_start(self) -> bool:
+        """``T``, between the date and the time of day."""
+        is_first, self.has_start = not self.has_start, True
+        return is_first and self.has_date and not self.clock
+
     def _take_word(self, word: str) -> bool:
         lower = word.lower()
-        if lower in _IGNORED or (lower == "t" and self.has_date):
+        if lower in _IGNORED:
             return True
-        if lower[0] == "t" and lower[1:].isdigit() and self.has_date:
-            return self._take_digits(lower[1:])
+        if lower == "t":
+            return self._take_start()
         if lower in _MONTH_NUMBERS:
             is_first, self.month = not self.month, _MONTH_NUMBERS[lower]
             return is_first
         return self._take_zone(word)
 
     def written(self) -> str | None:
-        if not self.has_date:
+        if not self.has_date or (self.has_start and not self.clock):
             return None
         year = int(self.year)
         if len(self.year) <= 2:
@@ -175,7 +186,7 @@ class _Moment:
                 is_on_clock = 1 <= int(hour) <= 12
                 hour = str(int(hour) % 12 + 12 * self.is_afternoon) if is_on_clock else "99"
             written += " " + ":".join(
-                [hour, *(part if part[1:2].isdigit() else f"0{part}" for part in rest)]
+                [hour, *(part if part[1:2].isdigit() else f"0{part or 0}" for part in rest)]
             )
         elif self.is_afternoon is not None:
             return None

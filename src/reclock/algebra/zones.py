@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -79,6 +80,44 @@ def zones() -> Mapping[str, str]:
     return {
         name.lower(): name for name in sorted(available_timezones()) if not name.startswith(others)
     }
+
+
+_NUMERIC = re.compile(r"([+-])(\d{1,2})(?::?(\d\d)(?::(\d\d))?)?", re.ASCII)
+_POSIX = re.compile(
+    r"(?:[A-Za-z]+|<[\w+-]+>)?([+-]?)(\d{1,3})(?::(\d{1,2})(?::(\d{1,2}))?)?", re.ASCII
+)
+_MOST_HOURS_AHEAD = 15
+"""PostgreSQL reads no larger offset of a moment."""
+
+
+def numeric_offset(zone: str) -> timedelta | None:
+    """How far ahead of UTC ``+05:30`` is, behind a moment; None if no zone is so far."""
+    match = _NUMERIC.fullmatch(zone)
+    if match is None or int(match[2]) > _MOST_HOURS_AHEAD:
+        return None
+    hours, minutes, seconds = (int(part or 0) for part in match.groups()[1:])
+    if minutes > 59 or seconds > 59:
+        return None
+    ahead = timedelta(hours=hours, minutes=minutes, seconds=seconds)
+    return -ahead if match[1] == "-" else ahead
+
+
+def fixed_offset(name: str) -> timedelta | None:
+    """How far ahead of UTC a zone is that never changes: an abbreviation, or an offset as POSIX
+    writes it, ``+5`` or ``UTC+5``, which is what must be added to get UTC. None for others."""
+    if (hours := _HOURS_OF_ABBREVIATIONS.get(name.lower())) is not None:
+        return timedelta(hours=hours)
+    match = _POSIX.fullmatch(name)
+    if match is None or name.lower() in zones():
+        return None
+    hours, minutes, seconds = (int(part or 0) for part in match.groups()[1:])
+    if hours > _MOST_POSIX_HOURS or minutes > 59 or seconds > 59:
+        return None
+    behind = timedelta(hours=hours, minutes=minutes, seconds=seconds)
+    return behind if match[1] == "-" else -behind
+
+
+_MOST_POSIX_HOURS = 167
 
 
 def zone_name(name: str) -> str | None:

@@ -224,3 +224,13 @@ SELECT a.i + b.i FROM spans a, spans b
 SELECT a.i - b.i FROM spans a, spans b
 SELECT t.a, x.a FROM t, LATERAL (SELECT u.a FROM u LIMIT -t.a) x
 SELECT a FROM t OFFSET (SELECT -max(a) FROM w)
+SELECT '2007-02-01  T  T  15:04:05'::date
+SELECT '2001-01-01 T'::timestamp
+SELECT '2001-01-01 10:00 -'::timestamp
+SELECT '1.2.3.4'::date
+SELECT '!!'::date
+SELECT 'nonsense'::text::date
+SELECT timestamp '2001-01-01' AT TIME ZONE interval '1 day'
+SELECT timestamp '2001-01-01' AT TIME ZONE '168'
+SELECT date_trunc(unit, e) FROM t CROSS JOIN (VALUES ('dayz')) AS units (unit)
+SELECT interval '1-2-3'

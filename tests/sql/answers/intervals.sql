@@ -51,3 +51,4 @@ SELECT (x || ' days')::interval::text, (x::text || ':30 hours ago')::interval::t
 SELECT x::interval::text FROM (VALUES ('1 day'), ('P1Y2M3DT4H5M6S'), (NULL), ('-1-2 +3 -4:05:06'), ('1 week ago')) v(x)
 SELECT ('{1 day,NULL,"2 hours"}'::text[])::interval[]::text
 SELECT x + a * 100000000 - a * 100000000, a + x, x - a, x + 1000000 - 1000000 FROM u
+SELECT interval '1:', interval '1-', interval '1 2:', interval '1- 2 3:', interval ':::1- ::2 ::::3:', interval '1 0:.27', interval '1::2', interval '-1:', interval '-1-', interval '1:2:'

@@ -26,3 +26,12 @@ SELECT date_trunc('week', z, 'Europe/Berlin'), date_trunc('minute', z, 'Asia/Kol
 SELECT make_timestamp(2024, 2, 29, 23, 59, 59.5), make_timestamptz(2024, 2, 29, 0, 0, 0), make_timestamp(2023 + a, 1, 1, a, 0, c) FROM t WHERE c > 0
 SELECT 'De\123dBeEf'::bytea, 'a\\b'::bytea, '\000\377'::bytea, ''::bytea, 'é'::bytea
 SELECT n, c::time(0), c::time(3), (c + interval '0.0996 s')::time(1), '23:59:59.9'::time(0), time(2) '10:00:00.125', (timestamp '2024-01-01 10:00:00.5')::time(0), '10:00:00.4999995'::time(6) FROM clocks
+SELECT n, extract(year FROM b), extract(decade FROM b), extract(century FROM b), extract(millennium FROM b), extract(isoyear FROM b), date_part('century', b) FROM (SELECT n, d - years AS b FROM clocks CROSS JOIN (VALUES (interval '1999 years'), ('2023 years'), ('2024 years 3 days'), ('2033 years'), ('2124 years'), ('3024 years')) AS ago (years)) AS before
+SELECT n, (d - interval '2500 years')::text, (d - interval '2500 years 00:00:01')::date::text, (d - interval '2024 years 1.5 seconds')::timestamptz::text, d::text FROM clocks
+SELECT n, to_char(d - interval '2500 years', 'YYYY-MM-DD BC YYY YY Y Y,YYY IYYY b.c.'), to_char(d, 'YYYY BC ad') FROM clocks
+SELECT n, date_trunc('decade', d - interval '2025 years')::text, date_trunc('century', d - interval '2025 years')::text, date_trunc('millennium', d - interval '3025 years')::text, date_trunc('year', d - interval '2025 years')::text FROM clocks
+SELECT a, z AT TIME ZONE '+5', z AT TIME ZONE '-5:30', timezone('UTC+5', z), z AT TIME ZONE 'nst', z AT TIME ZONE interval '3:15:20.5', x::timestamp AT TIME ZONE '+05:30:10', x::timestamp AT TIME ZONE '<+03>-3', x::timestamp AT TIME ZONE 'acst' FROM u
+SELECT unit, date_trunc(unit, e), date_trunc(unit, e::timestamptz), date_part(unit, e) FROM t CROSS JOIN (VALUES ('day'), ('Months'), ('century'), (NULL), ('ms')) AS units (unit)
+SELECT unit, date_trunc(unit, i), date_part(unit, i) FROM held CROSS JOIN (VALUES ('day'), ('Months'), ('century'), (NULL), ('decade')) AS units (unit)
+SELECT n, date_trunc('decade', i * 1000), date_trunc('century', i * -1000), date_trunc('millennium', i * 100000) FROM held WHERE n <> 4
+SELECT '9::60'::time, '9:59:60'::time, '9::59.999999'::time, '9:'::time, '9::.5'::time

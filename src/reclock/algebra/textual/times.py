@@ -14,7 +14,7 @@ from reclock.algebra.relations import TIME
 from reclock.algebra.textual.description import TextualType
 from reclock.errors import InvalidMoment, MomentOutOfRange
 
-_CLOCK = r"(?P<hour>\d{1,2}):(?P<minute>\d{1,2})(?::(?P<second>\d{1,2}(?:\.\d*)?))?"
+_CLOCK = r"(?P<hour>\d{1,2}):(?P<minute>\d{0,2})(?::(?P<second>\d{0,2}(?:\.\d*)?))?"
 _OF_AN_HOUR = r"(?P<minute>\d{1,2}):(?P<second>\d{1,2}\.\d+)"
 _DIGITS = r"(?P<hour>\d{2})(?P<minute>\d{2})(?P<second>\d{2}(?:\.\d*)?)?"
 _REST = (
@@ -39,8 +39,8 @@ def normal_form(text: str) -> str:
 
 def _microseconds(match: re.Match[str], text: str) -> int:
     parts = match.groupdict()
-    hour, minute = int(parts.get("hour") or 0), int(parts["minute"])
-    second = Decimal((parts["second"] or "0").rstrip("."))
+    hour, minute = int(parts.get("hour") or 0), int(parts["minute"] or 0)
+    second = Decimal((parts["second"] or "").rstrip(".") or "0")
     if parts["half"]:
         if hour > 12:
             raise MomentOutOfRange(text)

@@ -12,9 +12,10 @@ does not find that one, so it refuses, and such a plan runs on DuckDB.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 
 from reclock.algebra import moment_reading
-from reclock.algebra.relations import TEXT, ScalarType, TypeName
+from reclock.algebra.relations import DATE, TEXT, ScalarType, TypeName
 from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.errors import CannotCast, UnsupportedSql
 from reclock.plan.functions import times
@@ -35,6 +36,7 @@ from reclock.plan.functions.sql_names import (
     each_element,
     field_names,
     interval_struct,
+    literal,
     raised,
     string,
     struct,
@@ -207,12 +209,24 @@ def _to_text(engine: str, sql: str, source: ScalarType, target: ScalarType) -> s
     match source.name:
         case _T.BYTEA:
             return f"({string(engine, chr(92) + 'x')} || lower(hex({sql})))"
-        case _T.TIMESTAMPTZ:
-            return f"({text} || '+00')"
+        case _T.DATE | _T.TIMESTAMP | _T.TIMESTAMPTZ:
+            return _moment_text(engine, sql, text, "+00" if source.name is _T.TIMESTAMPTZ else "")
         case _T.NUMERIC:
             return numeric_text(engine, sql, source)
         case _:
             return text
+
+
+def _moment_text(engine: str, sql: str, text: str, zone: str) -> str:
+    """``text``, the engine's text of the moment, with the year as PostgreSQL writes it."""
+    before_christ = f"replace({text}, ' (BC)', '')"
+    if engine == "spark":
+        year = f"lpad(CAST(1 - year({sql}) AS STRING), 4, '0')"
+        before_christ = f"regexp_replace({text}, '^-?[0-9]+', {year})"
+    is_before = f"{sql} < {literal(engine, date.min, DATE)}"
+    return (
+        f"(CASE WHEN {is_before} THEN {before_christ} || '{zone} BC' ELSE {text} || '{zone}' END)"
+    )
 
 
 def _float_to_text(engine: str, sql: str) -> str:

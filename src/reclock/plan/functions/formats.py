@@ -46,18 +46,18 @@ class _Number:
 _TIME_OF_DAY = "(({0} % 86400000000 + 86400000000) % 86400000000)"
 _SECONDS_OF_DAY = _Number("epoch", 0, f"{_TIME_OF_DAY} // 1000000")
 _NUMBERS = {
-    "YYYY": _Number("year", 4),
-    "YYY": _Number("year", 3, "{0} % 1000"),
-    "YY": _Number("year", 2, "{0} % 100"),
-    "Y": _Number("year", 1, "{0} % 10"),
+    "YYYY": _Number("year", 4, "abs({0})"),
+    "YYY": _Number("year", 3, "abs({0}) % 1000"),
+    "YY": _Number("year", 2, "abs({0}) % 100"),
+    "Y": _Number("year", 1, "abs({0}) % 10"),
     "CC": _Number("century", 2),
     "J": _Number("epoch", 0, f"({{0}} - {_TIME_OF_DAY}) // 86400000000 + 2440588"),
     "WW": _Number("doy", 2, "({0} - 1) // 7 + 1"),
     "W": _Number("day", 1, "({0} - 1) // 7 + 1"),
-    "IYYY": _Number("isoyear", 4),
-    "IYY": _Number("isoyear", 3, "{0} % 1000"),
-    "IY": _Number("isoyear", 2, "{0} % 100"),
-    "I": _Number("isoyear", 1, "{0} % 10"),
+    "IYYY": _Number("isoyear", 4, "abs({0})"),
+    "IYY": _Number("isoyear", 3, "abs({0}) % 1000"),
+    "IY": _Number("isoyear", 2, "abs({0}) % 100"),
+    "I": _Number("isoyear", 1, "abs({0}) % 10"),
     "IW": _Number("week", 2),
     "Q": _Number("quarter", 1),
     "MM": _Number("month", 2),
@@ -104,22 +104,19 @@ _HALVES = {
     for halves in (("AM", "PM"), ("am", "pm"), ("A.M.", "P.M."), ("a.m.", "p.m."))
     for spelling in halves
 }
+_ERAS = {
+    spelling: eras
+    for eras in (("AD", "BC"), ("ad", "bc"), ("A.D.", "B.C."), ("a.d.", "b.c."))
+    for spelling in eras
+}
 _CONSTANTS = {
-    "AD": "AD",
-    "BC": "AD",
-    "ad": "ad",
-    "bc": "ad",
-    "A.D.": "A.D.",
-    "B.C.": "A.D.",
-    "a.d.": "a.d.",
-    "b.c.": "a.d.",
     "OF": "+00",
     "TZH": "+00",
     "TZM": "00",
     "TZ": "UTC",
     "tz": "utc",
 }
-"""Of years after Christ, in UTC."""
+"""In UTC."""
 _ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII")
 _NAMES = {
     **_NAMES,
@@ -127,7 +124,9 @@ _NAMES = {
     "rm": ("month", tuple(map(str.lower, _ROMAN)), 4),
 }
 
-_WORDS = "|".join(map(re.escape, sorted([*_NAMES, *_HALVES, *_CONSTANTS], key=len, reverse=True)))
+_WORDS = "|".join(
+    map(re.escape, sorted([*_NAMES, *_HALVES, *_ERAS, *_CONSTANTS], key=len, reverse=True))
+)
 _COUNTS = "|".join(sorted(_NUMBERS, key=len, reverse=True))
 _PIECE = re.compile(
     rf'"(?P<quoted>(?:[^"\\]|\\.)*)"?|(?i:FX)|(?P<fm>(?i:FM|TM))?'
@@ -195,12 +194,16 @@ def _to_char(engine: str) -> Writer:
             return (
                 f"(CASE WHEN {field(engine, 'hour', moment)} < 12 THEN {before} ELSE {after} END)"
             )
+        if piece["word"] in _ERAS:
+            after, before = (literal(engine, era, TEXT) for era in _ERAS[piece["word"]])
+            return f"(CASE WHEN {field(engine, 'year', moment)} < 0 THEN {before} ELSE {after} END)"
         if piece["word"] in _CONSTANTS:
             is_zone = piece["word"].upper() == "TZ" and type_.name is not TypeName.TIMESTAMPTZ
             return literal(engine, "" if is_zone else _CONSTANTS[piece["word"]], TEXT)
         if piece["millennia"]:
-            thousands = f"CAST({divided(field(engine, 'year', moment) + ' // 1000')} AS {text})"
-            rest = f"CAST({field(engine, 'year', moment)} % 1000 AS {text})"
+            year = f"abs({field(engine, 'year', moment)})"
+            thousands = f"CAST({divided(f'{year} // 1000')} AS {text})"
+            rest = f"CAST({year} % 1000 AS {text})"
             return f"concat({thousands}, ',', lpad({rest}, 3, '0'))"
         if piece["word"]:
             name, names, width = _NAMES[piece["word"]]

@@ -239,7 +239,12 @@ def truncated_interval(engine: str, unit: str, interval: str) -> str:
     return computed(engine, [interval], body)
 
 
-_MONTHS = {"month": 1, "quarter": 3, "year": 12}
+_MONTHS = {
+    "month": 1,
+    "quarter": 3,
+    **{unit: 12 * years for unit, years in (("year", 1), ("decade", 10), ("century", 100))},
+    "millennium": 12_000,
+}
 _TIMES = {
     "microseconds": 1,
     "milliseconds": 1000,

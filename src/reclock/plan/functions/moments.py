@@ -4,7 +4,9 @@ unless ``AT TIME ZONE`` names another zone."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 
+from reclock.algebra.intervals import Interval
 from reclock.algebra.moments import START_US
 from reclock.algebra.relations import (
     BIGINT,
@@ -21,7 +23,7 @@ from reclock.algebra.relations import (
     array,
     numeric,
 )
-from reclock.algebra.zones import known_zone
+from reclock.algebra.zones import fixed_offset, known_zone, zone_name
 from reclock.errors import InternalError, InvalidOption, UnsupportedSql
 from reclock.plan.functions import intervals, times
 from reclock.plan.functions.interval_functions import UNITS as INTERVAL_UNITS
@@ -47,6 +49,34 @@ UNITS = (
     "millennium",
 )
 """The units to which ``date_trunc`` truncates a moment."""
+
+
+def _years_in(size: int) -> str:
+    """The number of the ``{size}`` years in which the year ``{{y}}`` is: there is no number 0, as
+    there is no year 0."""
+    return (
+        f"(CASE WHEN {{y}} > 0 THEN ({{y}} + {size - 1}) {{div}} {size} "
+        f"ELSE -(({size} - {{y}}) {{div}} {size}) END)"
+    )
+
+
+_BY_YEAR = {
+    "year": "({y} - CAST({y} <= 0 AS INT))",
+    "decade": "(({y} - 9 * CAST({y} < 0 AS INT)) {div} 10)",
+    "century": _years_in(100),
+    "millennium": _years_in(1000),
+}
+"""Fields of the year ``{y}``, of which 0 is the one before Christ; ``{div}`` drops the fraction."""
+
+
+def _by_year(field: str) -> tuple[int, str, str]:
+    body = _BY_YEAR[field]
+    return (
+        0,
+        body.format(y="date_part('year', {0})", div="//"),
+        body.format(y="year({0})", div="DIV"),
+    )
+
 
 # field: digits after the point, then the whole number of such parts as DuckDB and as Spark write it
 _FIELDS: Mapping[str, tuple[int, str, str]] = {
@@ -75,11 +105,12 @@ _FIELDS: Mapping[str, tuple[int, str, str]] = {
     "week": (0, "date_part('week', {0})", "weekofyear({0})"),
     "month": (0, "date_part('month', {0})", "month({0})"),
     "quarter": (0, "date_part('quarter', {0})", "quarter({0})"),
-    "year": (0, "date_part('year', {0})", "year({0})"),
-    "decade": (0, "(date_part('year', {0}) // 10)", "(year({0}) DIV 10)"),
-    "century": (0, "((date_part('year', {0}) + 99) // 100)", "((year({0}) + 99) DIV 100)"),
-    "millennium": (0, "((date_part('year', {0}) + 999) // 1000)", "((year({0}) + 999) DIV 1000)"),
-    "isoyear": (0, "date_part('isoyear', {0})", "extract(YEAROFWEEK FROM {0})"),
+    **{field: _by_year(field) for field in _BY_YEAR},
+    "isoyear": (
+        0,
+        _BY_YEAR["year"].format(y="date_part('isoyear', {0})"),
+        _BY_YEAR["year"].format(y="extract(YEAROFWEEK FROM {0})"),
+    ),
 }
 _OF_DAY = ("microseconds", "milliseconds", "second", "minute", "hour")
 """Fields that ``extract`` finds in no date. ``date_part`` takes a date as its midnight."""
@@ -115,11 +146,8 @@ _SYNONYMS = {
 }
 
 
-def _chosen(word: object, among: tuple[str, ...]) -> str:
-    """The unit or field that ``word`` names. Raises ``InvalidOption`` if there is none,
-    ``UnsupportedSql`` if it is not a constant."""
-    if not isinstance(word, str):
-        raise UnsupportedSql("a unit of time that is not a constant is not supported")
+def _chosen(word: str, among: tuple[str, ...]) -> str:
+    """The unit or field that ``word`` names. Raises ``InvalidOption`` if there is none."""
     unit = _SYNONYMS.get(word.lower(), word.lower())
     if unit not in among:
         raise InvalidOption(f'unit "{word}" not recognized', hint=f"one of {', '.join(among)}")
@@ -128,34 +156,47 @@ def _chosen(word: object, among: tuple[str, ...]) -> str:
 
 _YEARS = {
     "decade": "{} * 10",
-    "century": "({} - 1) * 100 + 1",
-    "millennium": "({} - 1) * 1000 + 1",
+    "century": "({0} - CAST({0} > 0 AS INT)) * 100 + 1",
+    "millennium": "({0} - CAST({0} > 0 AS INT)) * 1000 + 1",
 }
-"""The first years of longer units, by their numbers."""
+"""The first years of longer units, by their numbers; 0 is the one before Christ."""
 
 
 def _truncate(engine: str) -> Writer:
-    def write(site: Site) -> str:
-        unit = _unit(site.constants.get(0), site.types[1])
+    def truncated(unit: str, site: Site) -> str:
         if site.result.name is TypeName.INTERVAL:
             return truncated_interval(engine, unit, site.arguments[1])
         if unit in _YEARS:
             year = _YEARS[unit].format(field(engine, unit, site.arguments[1]))
             function = "make_timestamp" if engine == "duckdb" else "make_timestamp_ntz"
-            start = f"{function}({year}, 1, 1, 0, 0, 0)"
-            if unit == "decade":  # the first one begins before the first year
-                error = raised(engine, "22008", "'timestamp out of range'")
-                start = f"(CASE WHEN {year} < 1 THEN {error} ELSE {start} END)"
-            return f"CAST({start} AS {type_sql(engine, site.result)})"
+            return f"CAST({function}({year}, 1, 1, 0, 0, 0) AS {type_sql(engine, site.result)})"
         return (
             f"CAST(date_trunc('{unit.removesuffix('s')}', {site.arguments[1]}) AS "
             f"{type_sql(engine, site.result)})"
         )
 
+    def write(site: Site) -> str:
+        if isinstance(word := site.constants.get(0), str):
+            return truncated(_unit(word, site.types[1]), site)
+        units = INTERVAL_UNITS if site.types[1] == INTERVAL else UNITS
+        return _by_word(engine, site, {unit: truncated(unit, site) for unit in units})
+
     return write
 
 
-def _unit(word: object, type: ScalarType | None) -> str:
+def _by_word(engine: str, site: Site, values: Mapping[str, str]) -> str:
+    """The one of ``values``, by unit or field, that the first argument names, a text."""
+    word = f"lower({site.arguments[0]})"
+    cases = []
+    for unit, value in values.items():
+        words = [unit, *(word for word, synonym in _SYNONYMS.items() if synonym == unit)]
+        cases.append(f"WHEN {word} IN ({', '.join(map(repr, words))}) THEN {value}")
+    message = f"'unit \"', {site.arguments[0]}, '\" not recognized for type {site.types[1]}'"
+    cases.append(f"WHEN {word} IS NOT NULL THEN {raised(engine, '22023', message)}")
+    return f"(CASE {' '.join(cases)} END)"
+
+
+def _unit(word: str, type: ScalarType | None) -> str:
     """The unit to which ``date_trunc`` truncates a moment or interval."""
     unit = _chosen(word, UNITS)
     if type is not None and type.name is TypeName.INTERVAL and unit not in INTERVAL_UNITS:
@@ -164,26 +205,31 @@ def _unit(word: object, type: ScalarType | None) -> str:
 
 
 def is_part_of_day(word: object) -> bool:
-    """Whether the unit that ``word`` names is smaller than a day."""
-    return _unit(word, TIMESTAMP) in _OF_DAY
+    """Whether ``word`` names a unit that is smaller than a day."""
+    return isinstance(word, str) and _unit(word, TIMESTAMP) in _OF_DAY
 
 
 def _resolve_truncation(
     types: Types, constants: Mapping[int, object]
 ) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
-    if 0 in constants:
-        _unit(constants[0], types[-1])
+    if isinstance(word := constants.get(0), str):
+        _unit(word, types[-1])
     return exact(*(((TEXT, type), type) for type in (TIMESTAMPTZ, TIMESTAMP, INTERVAL)))(
         types, constants
     )
 
 
-def _field_of(word: object, type: ScalarType | None) -> tuple[str, int]:
+def _fields(type: ScalarType | None) -> tuple[str, ...]:
+    """The fields that values of ``type`` have."""
+    if type is None or type.name not in (TypeName.INTERVAL, TypeName.TIME):
+        return FIELDS
+    return intervals.FIELDS if type.name is TypeName.INTERVAL else (*_OF_DAY, "epoch")
+
+
+def _field_of(word: str, type: ScalarType | None) -> tuple[str, int]:
     """The field of a moment or interval that ``word`` means, and the digits after the point that it
     can have."""
-    known = FIELDS
-    if type is not None and type.name in (TypeName.INTERVAL, TypeName.TIME):
-        known = intervals.FIELDS if type.name is TypeName.INTERVAL else (*_OF_DAY, "epoch")
+    known = _fields(type)
     name = _chosen(word, tuple(dict.fromkeys((*FIELDS, *intervals.FIELDS))))
     if name not in known:
         raise UnsupportedSql(f'unit "{name}" not supported for type {type}')
@@ -194,7 +240,8 @@ def _extract(
     types: Types, constants: Mapping[int, object]
 ) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
     """``numeric`` with as many digits after the point as the field can have."""
-    name, digits = _field_of(constants[0], types[-1]) if 0 in constants else ("", 6)
+    word = constants.get(0)
+    name, digits = _field_of(word, types[-1]) if isinstance(word, str) else ("", 6)
     if types[-1:] == (DATE,):
         if name in _OF_DAY:
             raise UnsupportedSql(f'unit "{name}" not supported for type date')
@@ -207,16 +254,16 @@ def _extract(
 def _date_part(
     types: Types, constants: Mapping[int, object]
 ) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
-    if 0 in constants:
-        _field_of(constants[0], types[-1])
+    if isinstance(word := constants.get(0), str):
+        _field_of(word, types[-1])
     return exact(*(((TEXT, type), DOUBLE) for type in (TIMESTAMP, TIMESTAMPTZ, INTERVAL)))(
         types, constants
     )
 
 
 def _part(engine: str) -> Writer:
-    def write(site: Site) -> str:
-        name, digits = _field_of(site.constants.get(0), site.types[1])
+    def part(word: str, site: Site) -> str:
+        name, digits = _field_of(word, site.types[1])
         if site.types[1].name is TypeName.INTERVAL:
             whole = intervals.field(engine, name, site.arguments[1])
         else:
@@ -231,15 +278,25 @@ def _part(engine: str) -> Writer:
             )
         return f"CAST({exact_number} AS {type_sql(engine, site.result)})"
 
+    def write(site: Site) -> str:
+        if isinstance(word := site.constants.get(0), str):
+            return part(word, site)
+        return _by_word(engine, site, {name: part(name, site) for name in _fields(site.types[1])})
+
     return write
 
 
-def _zone(name: object) -> str:
-    """The time zone that a constant names. Raises ``InvalidOption`` if it does not exist,
-    ``UnsupportedSql`` if it is not a constant."""
+def _zone(name: object) -> str | timedelta:
+    """The time zone that a constant names, or how far ahead of UTC it always is. Raises
+    ``InvalidOption`` if it does not exist, ``UnsupportedSql`` if it is not a constant."""
+    if isinstance(name, Interval):
+        if name.months or name.days:
+            raise InvalidOption("an interval that is a time zone has neither months nor days")
+        return timedelta(seconds=int(name.microseconds / 10**6))
     if not isinstance(name, str):
         raise UnsupportedSql("a time zone that is not a constant is not supported")
-    return known_zone(name)
+    ahead = fixed_offset(name) if zone_name(name) is None else None
+    return known_zone(name) if ahead is None else ahead
 
 
 def _timezone(
@@ -249,14 +306,28 @@ def _timezone(
     PostgreSQL."""
     if 0 in constants:
         _zone(constants[0])
-    return exact(((TEXT, TIMESTAMPTZ), TIMESTAMP), ((TEXT, TIMESTAMP), TIMESTAMPTZ))(
-        types, constants
-    )
+    local, moment = ((TIMESTAMPTZ,), TIMESTAMP), ((TIMESTAMP,), TIMESTAMPTZ)
+    return exact(
+        *(((zone, *of), result) for zone in (TEXT, INTERVAL) for of, result in (local, moment))
+    )(types, constants)
+
+
+def _shifted(engine: str, site: Site, ahead: timedelta) -> str:
+    """The moment or local time, of a zone that is always so far ahead of UTC."""
+    sign = 1 if site.result.name is TypeName.TIMESTAMP else -1
+    by = sign * ahead // timedelta(microseconds=1)
+    if engine == "duckdb":
+        return f"({site.arguments[1]} + to_microseconds({by}))"
+    us = f"unix_micros(CAST({site.arguments[1]} AS TIMESTAMP)) + {by}"
+    return f"CAST(timestamp_micros({us}) AS {type_sql(engine, site.result)})"
 
 
 def _timezone_of_duckdb(site: Site) -> str:
     """A moment is a timestamp of UTC there."""
-    ends = "UTC", _zone(site.constants.get(0))
+    zone = _zone(site.constants.get(0))
+    if isinstance(zone, timedelta):
+        return _shifted("duckdb", site, zone)
+    ends = "UTC", zone
     source, target = ends if site.result.name is TypeName.TIMESTAMP else reversed(ends)
     return f"timezone('{target}', timezone('{source}', {site.arguments[1]}))"
 
@@ -266,6 +337,8 @@ def _timezone_of_spark(site: Site) -> str:
     the offset of the day after makes a second candidate, which is right if it has that local
     time."""
     zone, value = _zone(site.constants.get(0)), site.arguments[1]
+    if isinstance(zone, timedelta):
+        return _shifted("spark", site, zone)
     if site.result.name is TypeName.TIMESTAMP:
         return f"CAST(from_utc_timestamp({value}, '{zone}') AS TIMESTAMP_NTZ)"
     local = f"CAST({value} AS TIMESTAMP)"

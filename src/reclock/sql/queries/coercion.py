@@ -51,7 +51,14 @@ from reclock.algebra.relations import (
     numeric,
 )
 from reclock.algebra.textual.times import round_time
-from reclock.errors import InvalidOption, TextTooLong, TypeMismatch, UnknownObject, UnsupportedSql
+from reclock.errors import (
+    InvalidOption,
+    ReclockError,
+    TextTooLong,
+    TypeMismatch,
+    UnknownObject,
+    UnsupportedSql,
+)
 from reclock.plan.functions import common_type as common_of
 from reclock.plan.functions import is_implicit, resolve_cast
 from reclock.plan.functions import operand_type as operand_of
@@ -327,6 +334,8 @@ def coerce(value: Planned, target: ScalarType) -> TypedExpr:
     if isinstance(value, Literal):
         if value.value is None:
             return Literal(None, target)
+        if value.type == TEXT and target.is_moment:
+            return _moment(value, target)
         if (
             target.is_number
             and isinstance(value.value, int | float | Decimal)
@@ -339,6 +348,15 @@ def coerce(value: Planned, target: ScalarType) -> TypedExpr:
             )
             return Literal(fit(number, target), target)
     return zoned_cast(value, target)
+
+
+def _moment(text: Literal, target: ScalarType) -> TypedExpr:
+    """The moment that a constant spells. The error of another text is one of the row that it is
+    computed for."""
+    try:
+        return Literal(parse_text(text.value, target, session_zone), target)
+    except ReclockError:
+        return zoned_cast(text, target)
 
 
 def cast(value: Planned, target: ScalarType) -> TypedExpr:

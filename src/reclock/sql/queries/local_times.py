@@ -65,6 +65,13 @@ def zoned(call: Call[TypedExpr]) -> TypedExpr | None:
     if is_utc():
         return None
     match call:
+        case Call("date_trunc" | "date_part", (word, moment)) if (
+            moment.type == TIMESTAMPTZ and not isinstance(word, Literal)
+        ):
+            raise UnsupportedSql(
+                f"{call.function} of a moment by a column is supported in UTC only",
+                hint="write AT TIME ZONE behind the moment",
+            )
         case Call("date_trunc", (unit, moment)) if moment.type == TIMESTAMPTZ:
             return _truncated(unit, moment, session_zone())
         case Call("extract" | "date_part", (Literal("epoch"), _)):

@@ -342,6 +342,15 @@ class QueryParser(JoinParser):
             and self._next.token_type == TokenType.L_PAREN
             and self._curr.token_type in self.TYPE_TOKENS
             and self._curr.text.lower() in CALLED_TYPES
+            and not self._is_precise_constant()
+        )
+
+    def _is_precise_constant(self) -> bool:
+        """Whether what follows is a constant of a type with digits, as in ``timestamptz(0) '…'``."""
+        following = tuple(token.token_type for token in self._tokens[self._index + 1 :][:4])
+        return following[1:3] == (TokenType.NUMBER, TokenType.R_PAREN) and following[3:] in (
+            (TokenType.STRING,),
+            *((kind,) for kind in _STRINGS),
         )
 
     def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
