@@ -75,7 +75,11 @@ TYPES = """
     SELECT format_type(0, 1), format_type(0, NULL), format_type(NULL, 1), format_type(6, NULL),
         format_type(6000, -100), format_type(18, NULL), format_type(1009, NULL);
     SELECT pg_typeof('joe'::name)::text, pg_typeof('a'::text)::text, pg_typeof('a'::varchar(3))::text,
-        pg_typeof(('a'::char(2)))::text, pg_typeof(1::pg_catalog.int8)::text
+        pg_typeof(('a'::char(2)))::text, pg_typeof(1::pg_catalog.int8)::text,
+        pg_typeof('abc'::text::"char")::text, 'abc'::varchar::"char"::text;
+    CREATE TABLE letters (c "char", d pg_catalog."char");
+    INSERT INTO letters VALUES ('abc', ''), (NULL, 'd');
+    SELECT lower(c), upper(d) FROM letters ORDER BY d
 """
 
 SETTINGS = """

@@ -118,3 +118,24 @@ def test_schemas_of_the_search_path_that_do_not_exist_are_passed_over(
     ours: psycopg.Connection, theirs: psycopg.Connection
 ) -> None:
     assert_same_answers(ours, theirs, EXISTING_SCHEMAS, messages={"3F000"}, details=())
+
+
+RESERVED_NAMES = """
+    CREATE TABLE side_by_side.outer (a int, "from" int);
+    INSERT INTO side_by_side.outer VALUES (1, 2), (3, 4);
+    SELECT DISTINCT ON (a) * FROM side_by_side.outer AS o ORDER BY a;
+    SELECT o.from, side_by_side.outer.a FROM side_by_side.outer o, side_by_side.outer ORDER BY 1, 2;
+    SELECT side_by_side.outer.a FROM side_by_side.outer ORDER BY 1;
+    CREATE VIEW side_by_side.left AS SELECT a FROM side_by_side.outer WHERE a > 1;
+    SELECT * FROM side_by_side.left;
+    SELECT * FROM outer;
+    DROP VIEW side_by_side.left;
+    SELECT * FROM side_by_side.;
+    DROP TABLE side_by_side.outer
+"""
+
+
+def test_behind_a_dot_every_word_is_a_name(
+    ours: psycopg.Connection, theirs: psycopg.Connection
+) -> None:
+    assert_same_answers(ours, theirs, RESERVED_NAMES, messages=())

@@ -234,3 +234,7 @@ SELECT timestamp '2001-01-01' AT TIME ZONE interval '1 day'
 SELECT timestamp '2001-01-01' AT TIME ZONE '168'
 SELECT date_trunc(unit, e) FROM t CROSS JOIN (VALUES ('dayz')) AS units (unit)
 SELECT interval '1-2-3'
+SELECT width_bucket(c, 0, 10, a - 1) FROM t
+SELECT width_bucket(c, a, 2, 5) FROM t
+SELECT width_bucket('NaN'::float8, c, 10, 5) FROM t
+SELECT width_bucket(c, 0, 'Infinity', 5) FROM t

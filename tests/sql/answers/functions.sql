@@ -51,3 +51,4 @@ SELECT a, b FROM t WHERE a = 2 FOR UPDATE
 SELECT b FROM u WHERE a = (SELECT a FROM w ORDER BY a LIMIT 1 FOR UPDATE SKIP LOCKED)
 SELECT t.a FROM t JOIN w ON t.a = w.a FOR NO KEY UPDATE OF t NOWAIT
 SELECT parse_ident('"A ""b".c'), parse_ident('x. Y'), clock_timestamp() >= now(), transaction_timestamp() = now()
+SELECT width_bucket(c, 5.5, -2.25, 3) AS a, width_bucket('Infinity', c, 100, a) AS b, width_bucket('-Infinity', c, 100, 2) AS c, width_bucket(c, 0, 10, NULL) AS d FROM t

@@ -154,9 +154,10 @@ SELECT * FROM VALUES (1)
 SELECT * FROM t, VALUES (1), (2)
 SELECT 'true'::pg_catalog.boolean
 SELECT '1'::pg_catalog.integer
-SELECT '1'::_nothing
+SELECT '1'::_nil
 SELECT 'true'::text IS UNKNOWN
 SELECT unknown
 SELECT current_setting(true)
 SELECT parse_ident('a.b[]')
 SELECT parse_ident('a.', false)
+INSERT INTO t (a, b) DEFAULT VALUES

@@ -472,3 +472,6 @@ SELECT '1.5'::pg_catalog.float8 AS a, '{1,2}'::pg_catalog._int8 AS b, '{a,NULL}'
 SELECT f IS UNKNOWN AS x, f IS NOT UNKNOWN AS y FROM t
 SELECT parse_ident('foo.boo[]', false) AS a, parse_ident('abc.def $', false) AS b, parse_ident('🌍.abc') AS c, parse_ident(' "A b" . C ') AS d, parse_ident('a', NULL) AS e
 SELECT * FROM (VALUES (2), (1) ORDER BY 1) AS v (x) CROSS JOIN (VALUES (3)) AS w
+SELECT DISTINCT ON (row_number() OVER (ORDER BY g)) g FROM t ORDER BY row_number() OVER (ORDER BY g)
+SELECT DISTINCT ON (rank() OVER (ORDER BY a)) a, g FROM t ORDER BY rank() OVER (ORDER BY a), g DESC
+SELECT DISTINCT ON (1 + lag(g, 1, 0::bigint) OVER (ORDER BY g)) lead(g) OVER (ORDER BY b, g) AS o, g FROM t ORDER BY 1 + lag(g, 1, 0::bigint) OVER (ORDER BY g), o DESC

@@ -9,4 +9,4 @@ SELECT '2001 02-03'::text::date, '2001 02-03'::varchar::timestamp, 'Feb 3 2001 4
 SELECT '20070201T15:04:05+00'::timestamptz, '20070201T15:04:05'::timestamp, '20070201T150405.5'::timestamp, '2000-01-01 9::7'::timestamp
 SELECT '"2020-03-17 ~02:36:56~"'::timestamp, '"2020!03-17 #?~T~02:36:56# +   00 ?  '::timestamptz, '"?!?2024-02-13 17:01:58.37848 ?+  00  : '::timestamptz, '(2001-01-01);'::date, '2001-01-01 / 10:00'::timestamp
 SELECT '2020-12-31 23:59:59+5:30:16'::timestamptz, '2020-12-31 23:59:59 MST+7:00'::timestamptz, '2001-01-01 10:00 - 5'::timestamptz
-SELECT timestamptz(0) '2020-12-31 23:59:59.623456789+06', timestamptz(1) '2020-12-31 23:59:59.65' = timestamptz(1) '2020-12-31 23:59:59.7', timestamp(2) '2020-12-31 23:59:59.523456789+06', timestamp(0) with time zone '2020-12-31 23:59:59.123456789', time(0) '23:59:58.623456789'
+SELECT timestamptz(0) '2020-12-31 23:59:59.623456789+06', timestamptz(1) '2020-12-31 23:59:59.65' = timestamptz(1) '2020-12-31 23:59:59.7', timestamp(2) '2020-12-31 23:59:59.523456789+06', timestamp(0) with time zone '2020-12-31 23:59:59.123456789', (time(0) '23:59:58.623456789')::text

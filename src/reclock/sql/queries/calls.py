@@ -100,7 +100,7 @@ def _cast(node: exp.Cast, context: ExprContext) -> TypedExpr:
     limit = text_limit(node.args["to"])
     if limit is not None:
         text = _cast_to(scalar(node.this, context), TEXT, context)
-        if limit.is_name:
+        if limit.is_name or limit.is_letter:
             return limited(text, limit)
         cut = call("left", [text, Literal(limit.characters, INTEGER)])
         return call("rtrim", [cut]) if limit.ignores_blanks else cut

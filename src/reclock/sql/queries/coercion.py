@@ -23,6 +23,7 @@ from reclock.algebra.relations import (
     INTEGER,
     INTERVAL,
     JSONB,
+    LETTER,
     NAME,
     NUMRANGE,
     OID,
@@ -158,11 +159,22 @@ def is_name_type(node: exp.Expr) -> bool:
     ).lower().removeprefix("pg_catalog.") == "name"
 
 
+def _is_letter_type(node: exp.Expr) -> bool:
+    """Whether it is ``"char"``, which without the quotes is another type."""
+    if not isinstance(node, exp.DataType) or node.this != exp.DType.USERDEFINED:
+        return False
+    kind = node.args.get("kind")
+    name = kind.expression if isinstance(kind, exp.Dot) else kind
+    return isinstance(name, exp.Identifier) and fold(name) == "char"
+
+
 def text_limit(node: exp.Expr) -> TextLimit | None:
-    """The limit that ``varchar(n)``, ``char(n)``, ``char`` or ``name`` sets; None of any other
-    type. Raises ``InvalidOption``."""
+    """The limit that ``varchar(n)``, ``char(n)``, ``char``, ``name`` or ``"char"`` sets; None of any
+    other type. Raises ``InvalidOption``."""
     if is_name_type(node):
         return NAME
+    if _is_letter_type(node):
+        return LETTER
     if not isinstance(node, exp.DataType) or node.this not in _TYPES_WITH_LENGTH:
         return None
     is_char = node.this != exp.DType.VARCHAR
@@ -203,7 +215,7 @@ _MOST_CHARACTERS = 10_485_760
 
 def limited(value: E, limit: TextLimit | MomentLimit) -> E:
     """A text with the column's limit. A longer text is an error, now or when it is computed, unless
-    only blanks exceed the limit. A ``name`` is cut, and a moment is rounded."""
+    only blanks exceed the limit. A ``name`` and a ``"char"`` are cut, and a moment is rounded."""
     if isinstance(limit, MomentLimit):
         return _rounded(value, limit)
     if isinstance(value, Literal):
@@ -212,6 +224,8 @@ def limited(value: E, limit: TextLimit | MomentLimit) -> E:
         )
     if limit.is_name:
         return Call("name", (value,), TEXT)
+    if limit.is_letter:
+        return Call("left", (value, Literal(1, INTEGER)), TEXT)
     arguments: tuple[E, ...] = (
         value,
         Literal(limit.characters, INTEGER),
@@ -235,6 +249,8 @@ def within_limit(text: str, limit: TextLimit) -> str:
     """Raises ``TextTooLong``."""
     if limit.is_name:
         return cut_name(text)
+    if limit.is_letter:
+        return text[:1]
     stripped = text.rstrip(" ") if limit.ignores_blanks else text
     if len(stripped.rstrip(" ")) > limit.characters:
         raise TextTooLong(str(limit))

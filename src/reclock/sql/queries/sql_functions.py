@@ -35,12 +35,6 @@ _ENDS = """mz_periods_overlap(least(argument1, argument2),
 CASE WHEN argument1 IS NOT NULL AND argument2 IS NOT NULL THEN greatest(argument1, argument2) END,
 least(argument3, argument4),
 CASE WHEN argument3 IS NOT NULL AND argument4 IS NOT NULL THEN greatest(argument3, argument4) END)"""
-_BUCKET = """CASE WHEN argument2 < argument3 THEN CASE WHEN argument1 < argument2 THEN 0
-WHEN argument1 >= argument3 THEN argument4 + 1
-ELSE floor((argument1 - argument2) / (argument3 - argument2) * argument4)::int + 1 END
-WHEN argument2 > argument3 THEN CASE WHEN argument1 > argument2 THEN 0
-WHEN argument1 <= argument3 THEN argument4 + 1
-ELSE floor((argument2 - argument1) / (argument2 - argument3) * argument4)::int + 1 END END"""
 _OVERLAPPING = (TIME, TIMESTAMP, TIMESTAMPTZ)
 
 
@@ -111,7 +105,6 @@ SQL_FUNCTIONS: Mapping[str, Sequence[SqlFunction]] = {
     "quote_nullable": _one("coalesce(quote_literal(argument1), 'NULL')", TEXT),
     "to_date": _one("to_timestamp(argument1, argument2)::date", TEXT, TEXT),
     **dict.fromkeys(("statement_timestamp", "transaction_timestamp"), _one("now()")),
-    "width_bucket": _one(_BUCKET, DOUBLE, DOUBLE, DOUBLE, INTEGER),
 }
 
 

@@ -56,7 +56,7 @@ def _window(node: exp.Window, context: ExprContext) -> TypedExpr:
     reject_unsupported(node, "this", "partition_by", "order", "spec", "alias", "over")
     if node.args.get("over") not in (None, "OVER"):
         raise UnsupportedSql(f"{to_sql(node)[:80]} is not supported")
-    if not context.takes_aggregates or context.clause not in ("SELECT", "ORDER BY"):
+    if not context.takes_aggregates or context.clause not in ("SELECT", "ORDER BY", "DISTINCT ON"):
         raise SqlSyntaxError(f"window functions are not allowed in {context.clause}")
     partition, order, spec = _defined(node)
     for ordering in order:

@@ -91,7 +91,8 @@ def insert(parser: StatementParser, words: tuple[str, ...]) -> InsertStatement:
             "Expected SYSTEM or USER"
         )
         parser.expect("VALUE")
-    query = None if parser.accept("DEFAULT", "VALUES") else parser.query()
+    has_defaults = columns is None and parser.accept("DEFAULT", "VALUES")
+    query = None if has_defaults else parser.query()
     conflict = on_conflict(parser)
     return InsertStatement(
         this=table,
