@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.timestamps import CATALOG, EPOCH_MS, Clock, Timestamp
+from reclock.algebra.timestamps import CATALOG, EPOCH_MS, MINIMUM, Clock, Timestamp
 from reclock.collections.table_commits import (
     Commit,
     CommittedBatch,
@@ -292,20 +292,23 @@ class TableWal:
     # --- following ---
 
     def pending(
-        self, tables: Iterable[GlobalId] | None = None, *, through: Timestamp | None = None
+        self,
+        tables: Iterable[GlobalId] | None = None,
+        *,
+        after: Timestamp = MINIMUM,
+        through: Timestamp | None = None,
     ) -> list[PendingWrite]:
-        """The writes in the log to these tables, or all, at times up to ``through``, in order and
-        of one consistent state.
+        """The writes in the log to these tables, or all, at times after ``after`` up to
+        ``through``, in order and of one consistent state.
 
         A write that was committed before the call and is not in the log is in its Delta table.
         """
-        query = sa.select(self.ledger.writes).order_by(
-            self.ledger.writes.c.at, self.ledger.writes.c.part
-        )
+        c = self.ledger.writes.c
+        query = sa.select(self.ledger.writes).where(c.at > after).order_by(c.at, c.part)
         if tables is not None:
-            query = query.where(self.ledger.writes.c.table_id.in_(sorted(set(tables))))
+            query = query.where(c.table_id.in_(sorted(set(tables))))
         if through is not None:
-            query = query.where(self.ledger.writes.c.at <= through)
+            query = query.where(c.at <= through)
         return self._consensus.read(
             lambda connection: [_as_write(row) for row in connection.execute(query)]
         )

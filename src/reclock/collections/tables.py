@@ -176,11 +176,19 @@ class Tables:
         missing = sorted(set(tables) - known.keys())
         while missing:
             try:
+                earlier = {table: self._pinned.get(table) for table in missing}
+                read_through = min(
+                    pinned.through if pinned is not None else MINIMUM
+                    for pinned in earlier.values()
+                )
                 # The log first: a write that is trimmed after this is in the versions pinned below.
-                pending = self.log.pending(missing, through=as_of)
+                pending = self.log.pending(missing, after=read_through, through=as_of)
                 pinned_now = {
                     table: self._pin(
-                        table, as_of, [write for write in pending if write.table == table]
+                        table,
+                        as_of,
+                        [write for write in pending if write.table == table],
+                        earlier[table],
                     )
                     for table in missing
                 }
@@ -201,14 +209,29 @@ class Tables:
         self._pinned.pop(table, None)
 
     def _pin(
-        self, table: GlobalId, through: Timestamp, pending: Sequence[PendingWrite]
+        self,
+        table: GlobalId,
+        through: Timestamp,
+        pending: Sequence[PendingWrite],
+        earlier: TableVersion | None,
     ) -> TableVersion:
+        """The newest version of the table, with those of the writes ``pending`` that it lacks.
+
+        ``pending`` may begin after ``earlier``, which holds the writes before: records of the log
+        never change, so none is read twice.
+        """
         collection = self._lake.open(table_id(table))
         version = collection.pin()
-        tail = self._updates(
-            collection, [write for write in pending if write.at >= version.upper]
-        ).combine_chunks()
-        return TableVersion(version, tail, through)
+        upper = version.upper
+        if earlier is None:
+            tail = self._updates(collection, [write for write in pending if write.at >= upper])
+        elif earlier.version.upper <= upper:
+            read_to = max(earlier.through, Timestamp(upper - 1))
+            newer = self._updates(collection, [write for write in pending if write.at > read_to])
+            tail = pa.concat_tables([_updates_from(earlier, upper), newer])
+        else:  # the lake was put back to an earlier state
+            return self._pin(table, through, self.log.pending([table], through=through), None)
+        return TableVersion(version, tail.combine_chunks(), through)
 
     # --- applying ---
 
@@ -318,6 +341,13 @@ class Tables:
         self._lake.drop(table_id(id))
         failpoint("tables.drop.before_forget")
         self.log.forget([id])
+
+
+def _updates_from(pinned: TableVersion, upper: Timestamp) -> pa.Table:
+    """The updates of its tail at times from ``upper`` on."""
+    if upper == pinned.version.upper:
+        return pinned.tail
+    return pinned.tail.filter(pc.greater_equal(pinned.tail[TIME_COLUMN], upper))
 
 
 def _filled(id: GlobalId) -> str:

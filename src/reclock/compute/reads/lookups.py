@@ -4,6 +4,7 @@ whole collection."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,8 +22,10 @@ from reclock.compute.engines.engine import (
     TableInput,
     result_schema,
 )
+from reclock.compute.reads.columns import compute_column, is_computable
 from reclock.compute.rendering import list_nodes, pushed_predicates, visible
-from reclock.plan.relational import Filter, Finishing, Get, Plan, Project
+from reclock.plan.relational import Filter, Finishing, Get, Map, Plan, Project
+from reclock.plan.scalar_trees import rewrite
 from reclock.plan.scalars import Call, Cast, ColumnRef, Literal, Scalar
 from reclock.plan.totality import could_error
 
@@ -67,26 +70,28 @@ def narrow_inputs(
 def answer_from_memory(
     plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp
 ) -> Answer | None:
-    """The plan's rows without an engine, if it only projects and filters updates that a lookup
-    found; else None."""
-    projected = _projected(plan)
-    if projected is None or finishing.order or finishing.limit is not None or finishing.offset:
+    """The plan's rows without an engine, if it only filters updates that a lookup found and
+    computes simple columns of them; else None."""
+    lookup = _lookup(plan)
+    if lookup is None:
         return None
-    get, named, indexes = projected
-    read = inputs[get.collection]
+    read = inputs[lookup.get.collection]
     if not isinstance(read, TableInput) or not read.has_updates or read.table.num_rows > _AT_ONCE:
         return None
     rows = read.table.filter(pc.less_equal(read.table[TIME_COLUMN], as_of))
-    for column, values in named:
-        rows = _rows_with(rows, get.desc.names[column], values)
-    rows = _repeated(rows, get.desc)
-    if rows is None:
+    for column, values in lookup.named:
+        rows = _rows_with(rows, lookup.get.desc.names[column], values)
+    rows = _repeated(rows, lookup.get.desc)
+    if rows is None or (rows.num_rows > 1 and _selects(finishing)):
         return None
+    rows = rows.slice(finishing.offset, finishing.limit)
     columns = visible(plan.desc, finishing)
     schema = result_schema(columns)
-    table = pa.Table.from_arrays(
-        [rows.column(index) for index in indexes[: len(columns)]], schema=schema
-    )
+    try:
+        arrays = [compute_column(scalar, rows) for scalar in lookup.columns[: len(columns)]]
+    except pa.ArrowInvalid:  # an engine says what is wrong
+        return None
+    table = pa.Table.from_arrays(arrays, schema=schema)
     return Answer(
         NAME, columns, pa.RecordBatchReader.from_batches(schema, table.to_batches()), lambda: None
     )
@@ -174,18 +179,44 @@ def _array(values: Values, type: pa.DataType) -> pa.Array:
         return pa.array((value for value in values if info.min <= value <= info.max), type)
 
 
-def _projected(plan: Plan) -> tuple[Get, Sequence[tuple[int, Values]], Sequence[int]] | None:
-    """The collection, the values by which it is filtered, and the columns that the plan returns."""
+@dataclass(frozen=True, slots=True)
+class _Lookup:
+    """A plan that needs no engine: computable scalars over the rows of a collection that have some
+    of the values in each of the ``named`` columns."""
+
+    get: Get
+    named: Sequence[tuple[int, Values]]
+    columns: Sequence[Scalar]
+
+
+def _lookup(plan: Plan) -> _Lookup | None:
     match plan:
-        case Project(inner, indexes) if (projected := _projected(inner)) is not None:
-            get, named, columns = projected
-            return get, named, [columns[index] for index in indexes]
+        case Project(inner, indexes) if (lookup := _lookup(inner)) is not None:
+            return replace(lookup, columns=[lookup.columns[index] for index in indexes])
+        case Map(inner, scalars) if all(map(is_computable, scalars)) and (
+            (lookup := _lookup(inner)) is not None
+        ):
+            computed = [_over(scalar, lookup.columns) for scalar in scalars]
+            return replace(lookup, columns=[*lookup.columns, *computed])
         case Filter(Get() as get, predicates) if not any(
             column.type.is_float for column in get.desc.columns
         ):
             named = [values for values in map(_values, predicates) if values is not None]
-            return (get, named, range(len(get.desc))) if len(named) == len(predicates) else None
+            columns = [ColumnRef(index, type) for index, type in enumerate(get.desc.types)]
+            return _Lookup(get, named, columns) if len(named) == len(predicates) else None
     return None
+
+
+def _over(scalar: Scalar, columns: Sequence[Scalar]) -> Scalar:
+    """The scalar with ``columns`` in the place of the references to them."""
+    return rewrite(
+        scalar, lambda part: columns[part.index] if isinstance(part, ColumnRef) else None
+    )
+
+
+def _selects(finishing: Finishing) -> bool:
+    """Whether the order of several rows, or which of them there are, is an engine's to say."""
+    return bool(finishing.order or finishing.offset) or finishing.limit is not None
 
 
 def _repeated(updates: pa.Table, desc: RelationDesc) -> pa.Table | None:
