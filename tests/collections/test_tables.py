@@ -11,6 +11,7 @@ from fixtures.tables import CATALOG_TS, LEADERSHIP, A, B, C, changes, open_table
 from reclock.algebra.ids import TABLES
 from reclock.algebra.timestamps import CATALOG, EPOCH_MS, MAXIMUM, Timestamp
 from reclock.collections import tables as tables_module
+from reclock.collections.collection import Collection
 from reclock.collections.compaction import vacuum
 from reclock.collections.keys import Keys
 from reclock.collections.lake import Lake
@@ -71,6 +72,34 @@ def test_applying_moves_rows_from_the_log_to_delta_once_whoever_does_it(opened: 
     assert version.changes(Timestamp(0), MAXIMUM).num_rows == 3
     assert read(tables, A, B, at=first) == [{("x", 1): 1}, {}]
     assert read(tables, A, B) == [{("x", 2): 1}, {("y", 2): 1}]
+
+
+def test_a_read_after_a_write_takes_only_that_write_from_the_log_and_nothing_from_the_lake(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables, _, _ = opened
+    decoded, looked = [], []
+    write_rows, pin = tables_module.write_rows, Collection.pin
+    monkeypatch.setattr(
+        tables_module,
+        "write_rows",
+        lambda folder, payload: decoded.append(payload) or write_rows(folder, payload),
+    )
+    monkeypatch.setattr(Collection, "pin", lambda self: looked.append(self.id) or pin(self))
+    monkeypatch.setattr(tables_module, "_RECENT_S", 3600.0)
+    for number in range(5):
+        at = write(tables, a={("x", number): 1})
+        assert read(tables, A, at=at) == [{("x", n): 1 for n in range(number + 1)}]
+        assert (len(decoded), len(looked)) == (number + 1, 1)
+    tables.apply()
+    at, decoded[:] = write(tables, a={("x", 0): -1}), []
+    assert read(tables, A, at=at) == [{("x", n): 1 for n in range(1, 5)}]
+    assert (len(decoded), len(looked)) == (1, 2)  # the log was trimmed: a newer version has it
+    monkeypatch.setattr(tables_module, "_RECENT_S", 0.0)
+    assert read(tables, A, at=write(tables, b={("y", 1): 1})) == [
+        {("x", n): 1 for n in range(1, 5)}
+    ]
+    assert len(looked) == 3  # compaction may have made another one
 
 
 def test_an_applier_that_was_asleep_brings_nothing_twice(opened: Opened) -> None:

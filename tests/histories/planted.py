@@ -16,11 +16,11 @@ import sqlalchemy as sa
 from reclock.adapter.transaction.constraint_checks import ConstraintChecks
 from reclock.adapter.transaction.transaction import Transaction
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.timestamps import EPOCH_MS, Timestamp
+from reclock.algebra.timestamps import EPOCH_MS, MAXIMUM, Timestamp
 from reclock.collections import table_commits, table_wal, wal_ledger
 from reclock.collections.collection import Collection
 from reclock.collections.group_commit import GroupCommit
-from reclock.collections.table_commits import Commit, Payload, PendingWrite
+from reclock.collections.table_commits import Commit, LogTail, Payload, PendingWrite
 from reclock.collections.table_wal import TableWal
 from reclock.collections.tables import Tables, TableVersion, _to_bytes
 from reclock.consensus.leadership import fence
@@ -246,10 +246,8 @@ def tail_of_the_log_is_ignored() -> None:
     """Readers see what is in the Delta tables."""
     pin = Tables._pin
 
-    def without_tail(
-        self: Tables, table: GlobalId, through: Timestamp, pending: Sequence[PendingWrite]
-    ) -> TableVersion:
-        return replace(found := pin(self, table, through, pending), tail=found.tail.slice(0, 0))
+    def without_tail(self: Tables, *arguments: Any) -> TableVersion:
+        return replace(found := pin(self, *arguments), tail=found.tail.slice(0, 0))
 
     Tables._pin = without_tail
 
@@ -263,14 +261,12 @@ def log_is_read_after_delta() -> None:
         self: Tables, tables: Iterable[GlobalId], as_of: Timestamp
     ) -> dict[GlobalId, TableVersion]:
         wanted = sorted(set(tables))
-        versions = {table: pin(self, table, as_of, []).version for table in wanted}
+        nothing = LogTail(Timestamp(0), ())
+        versions = {table: pin(self, table, as_of, nothing).version for table in wanted}
         time.sleep(0.03)
-        pending = self.log.pending(wanted, through=as_of) if wanted else []
+        tails = self.log.tails(wanted, after=Timestamp(0), through=as_of) if wanted else {}
         return {
-            table: replace(
-                pin(self, table, as_of, [write for write in pending if write.table == table]),
-                version=versions[table],
-            )
+            table: replace(pin(self, table, as_of, tails[table]), version=versions[table])
             for table in wanted
         }
 
@@ -278,22 +274,35 @@ def log_is_read_after_delta() -> None:
 
 
 @planted
+def version_is_kept_after_its_writes_left_the_log() -> None:
+    """A reader does not look for a newer version when the log was trimmed."""
+    tails = TableWal.tails
+
+    def as_if_untrimmed(self: TableWal, *arguments: Any, **times: Any) -> dict[GlobalId, LogTail]:
+        found = tails(self, *arguments, **times)
+        return {table: replace(tail, trimmed=Timestamp(0)) for table, tail in found.items()}
+
+    TableWal.tails = as_if_untrimmed
+
+
+@planted
 def times_beyond_the_reads_are_seen() -> None:
     """A reader takes all that the log holds, whatever time it reads at, as if it were of that
     time."""
-    pending = TableWal.pending
+    tails = TableWal.tails
 
     def all_of_it(
-        self: TableWal, tables: Any = None, *, through: Timestamp | None = None
-    ) -> list[PendingWrite]:
-        found = pending(self, tables)
-        return (
-            [replace(write, at=min(write.at, through)) for write in found]
-            if through is not None and tables
-            else found
-        )
+        self: TableWal, tables: Any, *, after: Timestamp, through: Timestamp
+    ) -> dict[GlobalId, LogTail]:
+        found = tails(self, tables, after=after, through=MAXIMUM)
+        return {
+            table: replace(
+                tail, writes=[replace(write, at=min(write.at, through)) for write in tail.writes]
+            )
+            for table, tail in found.items()
+        }
 
-    TableWal.pending = all_of_it
+    TableWal.tails = all_of_it
 
 
 @planted

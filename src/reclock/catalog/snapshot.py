@@ -4,7 +4,7 @@ the previous one."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, Self
 
@@ -29,6 +29,11 @@ from reclock.errors import CatalogCorrupt
 
 CACHED = tuple(kind for kind in Kind if kind not in APPEND_ONLY)
 
+Identity = tuple[Kind, Key]
+
+_RECENT_CHANGES = 64
+"""So many of a snapshot's last changes are known to it."""
+
 
 @dataclass(frozen=True, slots=True)
 class CatalogSnapshot:
@@ -44,6 +49,10 @@ class CatalogSnapshot:
     _objects: HashTrieMap[Kind, HashTrieMap[Key, Any]]
     _names: HashTrieMap[tuple[Kind, Any], Key]
     _referrers: HashTrieMap[Reference, int]
+    _content: object = field(default_factory=object, compare=False, repr=False)
+    """Only snapshots that have the same content have the same."""
+    _recent: tuple[tuple[object, Identity], ...] = field(default=(), compare=False, repr=False)
+    """The last changes: the ``_content`` before each, and the object that it changed."""
 
     @classmethod
     def empty(cls) -> Self:
@@ -149,6 +158,16 @@ class CatalogSnapshot:
         config: Config | None = self.get(Kind.CONFIG, key)
         return None if config is None else config.value
 
+    def changed_since(self, earlier: CatalogSnapshot) -> frozenset[Identity] | None:
+        """The objects that may differ from those of ``earlier``; None if that is not known, because
+        this snapshot was not made from it by a few changes."""
+        if self._content is earlier._content:
+            return frozenset()
+        for index, (before, _) in enumerate(self._recent):
+            if before is earlier._content:
+                return frozenset(changed for _, changed in self._recent[index:])
+        return None
+
     # --- changing ---
 
     def at(self, upper: Timestamp) -> Self:
@@ -159,6 +178,7 @@ class CatalogSnapshot:
         """This snapshot with one object replaced, added or removed. The caller has checked keys and
         names."""
         objects, names, referrers = self._objects, self._names, self._referrers
+        content, recent = self._content, self._recent
         for thing, sign in ((before, -1), (after, 1)):
             if thing is None:
                 continue
@@ -175,7 +195,16 @@ class CatalogSnapshot:
                 referrers = (
                     referrers.insert(reference, count) if count else referrers.remove(reference)
                 )
-        return replace(self, _objects=objects, _names=names, _referrers=referrers)
+            recent = (*recent[1 - _RECENT_CHANGES :], (content, (spec.kind, key)))
+            content = object()
+        return replace(
+            self,
+            _objects=objects,
+            _names=names,
+            _referrers=referrers,
+            _content=content,
+            _recent=recent,
+        )
 
     def apply(self, changes: Iterable[ObjectChange], upper: Timestamp) -> Self:
         """The snapshot at ``upper``: this one with all ``changes``, whose times lie in

@@ -143,8 +143,8 @@ class StashLog:
             _check_upper(connection, expected_upper)
             if beside is not None:
                 beside(connection)
-                record_write(connection, CATALOG, new_upper)
             _write(connection, new_upper, updates, "append")
+            record_write(connection, CATALOG, new_upper)
 
         self._until_known(write, expected_upper, new_upper, updates)
 

@@ -88,6 +88,15 @@ class PendingWrite:
     payload: Payload
 
 
+@dataclass(frozen=True, slots=True)
+class LogTail:
+    """Writes of the log to one table, in order. The table's writes at times below ``trimmed`` are
+    not in the log any more, but in its Delta table."""
+
+    trimmed: Timestamp
+    writes: Sequence[PendingWrite]
+
+
 Outcome = Timestamp | WriteConflict | CatalogMoved | StagedRowsGone
 """The time of a commit, or why it was refused."""
 

@@ -20,6 +20,7 @@ from reclock.algebra.timestamps import CATALOG, EPOCH_MS, MINIMUM, Clock, Timest
 from reclock.collections.table_commits import (
     Commit,
     CommittedBatch,
+    LogTail,
     Outcome,
     Payload,
     PendingWrite,
@@ -81,6 +82,7 @@ class TableWal:
         self._set_last_writes = (
             sa.update(ledger.tables).where(of_tables).values(last_write=sa.bindparam("at"))
         )
+        self._read_tails = _tails_query(ledger)
         self._consensus = consensus
         self._leadership = leadership
         self._clock = clock
@@ -292,26 +294,39 @@ class TableWal:
     # --- following ---
 
     def pending(
-        self,
-        tables: Iterable[GlobalId] | None = None,
-        *,
-        after: Timestamp = MINIMUM,
-        through: Timestamp | None = None,
+        self, tables: Iterable[GlobalId] | None = None, *, through: Timestamp | None = None
     ) -> list[PendingWrite]:
-        """The writes in the log to these tables, or all, at times after ``after`` up to
-        ``through``, in order and of one consistent state.
+        """The writes in the log to these tables, or all, at times up to ``through``, in order and
+        of one consistent state.
 
         A write that was committed before the call and is not in the log is in its Delta table.
         """
-        c = self.ledger.writes.c
-        query = sa.select(self.ledger.writes).where(c.at > after).order_by(c.at, c.part)
+        query = sa.select(self.ledger.writes).order_by(
+            self.ledger.writes.c.at, self.ledger.writes.c.part
+        )
         if tables is not None:
-            query = query.where(c.table_id.in_(sorted(set(tables))))
+            query = query.where(self.ledger.writes.c.table_id.in_(sorted(set(tables))))
         if through is not None:
-            query = query.where(c.at <= through)
+            query = query.where(self.ledger.writes.c.at <= through)
         return self._consensus.read(
             lambda connection: [_as_write(row) for row in connection.execute(query)]
         )
+
+    def tails(
+        self, tables: Iterable[GlobalId], *, after: Timestamp, through: Timestamp
+    ) -> dict[GlobalId, LogTail]:
+        """Of each of the tables that can be written, the writes in the log at times after ``after``
+        up to ``through``; all of one consistent state."""
+        ids = sorted(set(tables))
+        parameters = {"ids": ids, "after": after, "through": through}
+        writes: dict[GlobalId, list[PendingWrite]] = {}
+        trimmed: dict[GlobalId, Timestamp] = {}
+        for row in self._consensus.look(self._read_tails, parameters):
+            trimmed[row.table_id] = row.trimmed
+            of_table = writes.setdefault(row.table_id, [])
+            if row.at is not None:
+                of_table.append(_as_write(row))
+        return {table: LogTail(trimmed[table], writes[table]) for table in writes}
 
     def writes_since(self, table: GlobalId, since: Timestamp) -> list[PendingWrite] | None:
         """The writes to the table after ``since``, in order; None if the log has not all of them
@@ -399,6 +414,31 @@ class TableWal:
 
     def _write(self, work: Callable[[sa.Connection], T]) -> T:
         return self._consensus.transact(fence.guard(self._leadership, work))
+
+
+def _tails_query(ledger: Ledger) -> sa.Select[Any]:
+    """For each table of ``ids`` how far it was trimmed, beside each of its writes; once without a
+    write if it has none."""
+    tables, trimmed, writes = ledger.tables, ledger.trimmed, ledger.writes
+    of_tail = sa.and_(
+        writes.c.table_id == tables.c.table_id,
+        writes.c.at > sa.bindparam("after"),
+        writes.c.at <= sa.bindparam("through"),
+    )
+    return (
+        sa.select(
+            tables.c.table_id,
+            sa.func.coalesce(trimmed.c.upper, MINIMUM).label("trimmed"),
+            *(writes.c[name] for name in ("at", "part", "ipc", "staged")),
+        )
+        .select_from(
+            tables.outerjoin(trimmed, trimmed.c.table_id == tables.c.table_id).outerjoin(
+                writes, of_tail
+            )
+        )
+        .where(tables.c.table_id.in_(sa.bindparam("ids", expanding=True)))
+        .order_by(writes.c.at, writes.c.part)
+    )
 
 
 def _as_write(row: sa.Row[Any]) -> PendingWrite:

@@ -3,6 +3,7 @@ the background."""
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from reclock.collections.table_commits import (
     Commit,
     CommittedBatch,
     Dependencies,
+    LogTail,
     Payload,
     PendingWrite,
 )
@@ -47,6 +49,12 @@ STAGING_LEASE_MS = 3_600_000
 APPLIED_BYTES = 64 << 20
 """About how many bytes of rows go into one commit of a Delta table."""
 
+_RECENT_S = 1.0
+"""How long a version is read without a look whether compaction has made another one."""
+
+_NO_TAIL = LogTail(trimmed=MAXIMUM, writes=())
+"""Of a table that the log does not know."""
+
 _ATTEMPTS = 100
 _logger = structlog.get_logger(__name__)
 
@@ -61,6 +69,19 @@ class TableVersion:
     """Updates, with their times and diffs."""
     through: Timestamp
     """The two are complete up to and including this time."""
+    seen_at: float
+    """When the version was the newest, by the process's monotonic clock."""
+
+    @property
+    def is_recent(self) -> bool:
+        """Whether its files are certainly not replaced for long, and so not deleted."""
+        return time.monotonic() - self.seen_at < _RECENT_S
+
+    def tail_from(self, upper: Timestamp) -> pa.Table:
+        """The updates of the tail at times from ``upper`` on."""
+        if upper == self.version.upper:
+            return self.tail
+        return self.tail.filter(pc.greater_equal(self.tail[TIME_COLUMN], upper))
 
 
 def table_id(id: GlobalId) -> StorageCollectionId:
@@ -178,25 +199,20 @@ class Tables:
             try:
                 earlier = {table: self._pinned.get(table) for table in missing}
                 read_through = min(
-                    pinned.through if pinned is not None else MINIMUM
-                    for pinned in earlier.values()
+                    pinned.through if pinned is not None else MINIMUM for pinned in earlier.values()
                 )
                 # The log first: a write that is trimmed after this is in the versions pinned below.
-                pending = self.log.pending(missing, after=read_through, through=as_of)
+                tails = self.log.tails(missing, after=read_through, through=as_of)
                 pinned_now = {
-                    table: self._pin(
-                        table,
-                        as_of,
-                        [write for write in pending if write.table == table],
-                        earlier[table],
-                    )
+                    table: self._pin(table, as_of, tails.get(table, _NO_TAIL), earlier[table])
                     for table in missing
                 }
                 self._pinned |= pinned_now
                 known |= pinned_now
                 break
-            except FileNotFoundError:
-                continue  # staged rows were applied and deleted meanwhile
+            except FileNotFoundError:  # staged rows were applied and deleted meanwhile
+                for table in missing:
+                    self.forget(table)
         for pinned in known.values():
             if as_of < pinned.version.since:
                 raise NotReadable(
@@ -212,26 +228,34 @@ class Tables:
         self,
         table: GlobalId,
         through: Timestamp,
-        pending: Sequence[PendingWrite],
-        earlier: TableVersion | None,
+        log_tail: LogTail,
+        earlier: TableVersion | None = None,
     ) -> TableVersion:
-        """The newest version of the table, with those of the writes ``pending`` that it lacks.
+        """A version of the table with the writes that it lacks, from ``log_tail``, which may begin
+        after ``earlier``: records of the log never change, so none is read twice.
 
-        ``pending`` may begin after ``earlier``, which holds the writes before: records of the log
-        never change, so none is read twice.
+        The version is that of ``earlier`` as long as the log has all later writes, and otherwise
+        the newest.
         """
         collection = self._lake.open(table_id(table))
-        version = collection.pin()
+        if earlier is not None and earlier.is_recent and log_tail.trimmed <= earlier.version.upper:
+            version, seen_at = earlier.version, earlier.seen_at
+        else:
+            seen_at = time.monotonic()
+            version = collection.pin()
         upper = version.upper
+        if earlier is not None and upper < earlier.version.upper:
+            # the lake was put back to an earlier state
+            self.forget(table)
+            return self.pin([table], through)[table]
         if earlier is None:
-            tail = self._updates(collection, [write for write in pending if write.at >= upper])
-        elif earlier.version.upper <= upper:
-            read_to = max(earlier.through, Timestamp(upper - 1))
-            newer = self._updates(collection, [write for write in pending if write.at > read_to])
-            tail = pa.concat_tables([_updates_from(earlier, upper), newer])
-        else:  # the lake was put back to an earlier state
-            return self._pin(table, through, self.log.pending([table], through=through), None)
-        return TableVersion(version, tail.combine_chunks(), through)
+            newer = [write for write in log_tail.writes if write.at >= upper]
+            tail = self._updates(collection, newer)
+        else:
+            read_through = max(earlier.through, Timestamp(upper - 1))
+            newer = [write for write in log_tail.writes if write.at > read_through]
+            tail = pa.concat_tables([earlier.tail_from(upper), self._updates(collection, newer)])
+        return TableVersion(version, tail.combine_chunks(), through, seen_at)
 
     # --- applying ---
 
@@ -341,13 +365,6 @@ class Tables:
         self._lake.drop(table_id(id))
         failpoint("tables.drop.before_forget")
         self.log.forget([id])
-
-
-def _updates_from(pinned: TableVersion, upper: Timestamp) -> pa.Table:
-    """The updates of its tail at times from ``upper`` on."""
-    if upper == pinned.version.upper:
-        return pinned.tail
-    return pinned.tail.filter(pc.greater_equal(pinned.tail[TIME_COLUMN], upper))
 
 
 def _filled(id: GlobalId) -> str:

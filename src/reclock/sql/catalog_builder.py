@@ -73,31 +73,48 @@ def _item_difference(
     """The items that were created since ``previous``, and those that were dropped. None if more
     than that has changed, so that other entries may have to be planned again."""
     before = previous.snapshot
-    # by ==, since != of the library's maps is wrong
-    if before is None or not all(snapshot.all(kind) == before.all(kind) for kind in _FOUNDATIONS):
+    changed = _changed_items(before, snapshot) if before is not None else None
+    if before is None or changed is None:
         return None
-    old_items, items = before.items, snapshot.items
     created: list[Item] = []
-    for id, item in items.items():
-        old = old_items.get(id)
-        if old is None:
+    dropped = set[GlobalId]()
+    for id in changed:
+        old, item = before.items.get(id), snapshot.items.get(id)
+        if old is None and item is not None:
             created.append(item)
-        elif old is not item and _definition(old) != _definition(item):
+        elif old is not None and item is None:
+            dropped.add(id)
+        elif old is not None and item is not None and _definition(old) != _definition(item):
             return None
     newest = previous.newest_id
     if newest is not None and any(
         _creation_order(item.id) < _creation_order(newest) for item in created
     ):
         return None
-    dropped = set[GlobalId]()
-    if len(items) < len(old_items) + len(created):
-        dropped = {id for id in old_items if id not in items}
     for entry in previous.entries():
         if isinstance(entry, QuarantinedEntry) or (
             dropped and entry.id not in dropped and not dropped.isdisjoint(entry.depends_on)
         ):
             return None
     return created, dropped
+
+
+def _changed_items(before: CatalogSnapshot, after: CatalogSnapshot) -> Set[GlobalId] | None:
+    """The items that may differ. None if any of the other objects that entries are made from
+    differs."""
+    changed = after.changed_since(before)
+    if changed is not None:
+        if any(
+            before.get(kind, key) != after.get(kind, key)
+            for kind, key in changed
+            if kind in _FOUNDATIONS
+        ):
+            return None
+        return {GlobalId(str(key)) for kind, key in changed if kind is Kind.ITEM}
+    # by ==, since != of the library's maps is wrong
+    if not all(after.all(kind) == before.all(kind) for kind in _FOUNDATIONS):
+        return None
+    return {*before.items, *after.items}
 
 
 _FOUNDATIONS = (Kind.DATABASE, Kind.SCHEMA, Kind.CLUSTER, Kind.SYSTEM_OBJECT_MAPPING)

@@ -430,17 +430,19 @@ class Transaction:
 
     def _commit(self, writes: Mapping[GlobalId, pa.Table]) -> None:
         assert self._catalog_ts is not None
+        stores = self._environment.stores
         for attempt in range(_ATTEMPTS):
             try:
-                self._environment.stores.tables.commit(
+                at = stores.tables.commit(
                     writes, catalog_ts=self._catalog_ts, **self._dependencies()
                 )
+                stores.note_published({TABLES: Timestamp(at + 1)})
                 return
             except (CollectionDamaged, ForeignCollection, UnknownCollection) as broken:
                 catalog_ts = self._recheck_relations()
                 if attempt == _ATTEMPTS - 1 or not isinstance(broken, UnknownCollection):
                     raise readiness.named(
-                        broken, self._environment, self._environment.stores.planner_catalog()
+                        broken, self._environment, stores.planner_catalog()
                     ) from broken
                 self._catalog_ts = catalog_ts
             except CatalogMoved:
