@@ -218,6 +218,15 @@ def lookup(value: int) -> Plan:
     )
 
 
+def test_rows_without_columns_are_counted_by_an_engine(
+    tmp_path: Path, read: CollectionInput
+) -> None:
+    small, arrangements = DuckDbEngine([str(tmp_path)]), Arrangements(1 << 20)
+    plan = Project(lookup(7).input, (), RelationDesc(()))
+    for _ in range(3):
+        assert ask(plan, Finishing(), read, 5, arrangements, small).engine == "duckdb"
+
+
 @pytest.fixture
 def read(tmp_path: Path) -> CollectionInput:
     collection = Lake(str(tmp_path)).create(FLIGHTS, DESC)

@@ -1,5 +1,5 @@
-"""Plans of queries that use parameters only to look rows up by value: these plans serve other
-values too."""
+"""Plans of statements that use parameters only to look rows up by value, and to change the rows that
+they find: these plans serve other values too."""
 
 from __future__ import annotations
 
@@ -10,29 +10,34 @@ from typing import Any
 from sqlglot import exp
 
 from reclock.algebra.relations import TypeName
-from reclock.plan.relational import Filter, Plan, inputs, with_inputs
+from reclock.plan.relational import Filter, Map, Plan, inputs, with_inputs
 from reclock.plan.scalar_trees import rewrite, walk
 from reclock.plan.scalars import Call, Cast, Literal, Parameter, Scalar
 from reclock.sql.parameters import constant
 from reclock.sql.queries.coercion import coerce
 from reclock.sql.statements.query.values import Select
+from reclock.sql.statements.tables.modify_plan import Modify
 
 _TYPES = frozenset({TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT, TypeName.TEXT})
 """Types whose constants are planned alike, whatever their value."""
 
 
 def is_lookup(node: exp.Expr, planned: object) -> bool:
-    """Whether every parameter stands alone on one side of an ``=`` in a filter of the plan, and
-    nowhere else in the plan. Each is written once, so that planning has used up none.
+    """Whether every parameter stands alone on one side of an ``=`` in a filter of the plan, or, in
+    UPDATE, is a new value or added to one, and stands nowhere else in the plan. Each is written
+    once, so that planning has used up none.
 
-    Planning the statement with values then gives the same plan with these values in it.
+    Planning the statement with values then gives the same plan with these values in it, but for
+    which columns it knows not to be NULL.
     """
-    if not isinstance(planned, Select):
+    if not isinstance(planned, Select | Modify):
         return False
     everywhere = [parameter.number for parameter in _parameters(planned)]
-    compared = sum(map(_compared_parameters, _predicates(planned.plan)))
+    bindable = sum(map(_compared_parameters, _predicates(planned.plan)))
+    if isinstance(planned, Modify):
+        bindable += sum(map(_assigned_parameters, _computed(planned.plan)))
     written = [int(parameter.this.name) for parameter in node.find_all(exp.Parameter)]
-    return compared == len(everywhere) == len(set(written)) and sorted(everywhere) == sorted(
+    return bindable == len(everywhere) == len(set(written)) and sorted(everywhere) == sorted(
         written
     )
 
@@ -57,6 +62,8 @@ def with_values(plan: Plan, values: Sequence[Any]) -> Plan:
             return replace(
                 bound, predicates=tuple(rewrite(predicate, bind) for predicate in bound.predicates)
             )
+        if isinstance(bound, Map):
+            return replace(bound, scalars=tuple(rewrite(scalar, bind) for scalar in bound.scalars))
         return bound
 
     return visit(plan)
@@ -79,6 +86,23 @@ def _predicates(plan: Plan) -> Iterator[Scalar]:
         yield from plan.predicates
     for part in inputs(plan):
         yield from _predicates(part)
+
+
+def _computed(plan: Plan) -> Iterator[Scalar]:
+    if isinstance(plan, Map):
+        yield from plan.scalars
+    for part in inputs(plan):
+        yield from _computed(part)
+
+
+def _assigned_parameters(scalar: Scalar) -> int:
+    """How many parameters are the value itself, or are added to, taken from or multiplied with
+    whole numbers."""
+    if _is_parameter(scalar):
+        return 1
+    if isinstance(scalar, Call) and scalar.function in ("+", "-", "*") and scalar.type.is_integer:
+        return sum(map(_assigned_parameters, scalar.arguments))
+    return 0
 
 
 def _compared_parameters(predicate: Scalar) -> int:

@@ -27,6 +27,8 @@ from reclock.sql.statements.show.syntax import (
     ShowCreateStatement,
     ShowObjectsStatement,
 )
+from reclock.sql.statements.tables.modify_plan import Modify
+from reclock.sql.statements.tables.modify_syntax import DeleteStatement, UpdateStatement
 from reclock.sql.syntax import nodes
 from reclock.sql.syntax.parse import ParsedStatement
 
@@ -38,7 +40,14 @@ LONGEST_TEXT = 10_000
 """Characters of a statement and its parameters. Longer statements are not cached."""
 LARGEST_ANSWER_BYTES = 1 << 16
 
-_CACHED = (nodes.QueryStatement, ShowObjectsStatement, ShowColumnsStatement, ShowCreateStatement)
+_CACHED = (
+    nodes.QueryStatement,
+    UpdateStatement,
+    DeleteStatement,
+    ShowObjectsStatement,
+    ShowColumnsStatement,
+    ShowCreateStatement,
+)
 """Statements that clients repeat, and whose plans depend on the cache key and the catalog alone."""
 
 
@@ -60,6 +69,9 @@ class CachedPlan:
 
     def with_values(self, values: Sequence[Any], catalog: PlannerCatalog) -> CachedPlan:
         """The plan of a lookup (see ``is_lookup``) with values for its parameters."""
+        if isinstance(self.statement, Modify):
+            plan = with_values(self.statement.plan, values)
+            return CachedPlan(replace(self.statement, plan=plan))
         assert isinstance(self.statement, Select)
         definition = self.definition(catalog)
         return CachedPlan(

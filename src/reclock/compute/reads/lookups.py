@@ -86,6 +86,8 @@ def answer_from_memory(
         return None
     rows = rows.slice(finishing.offset, finishing.limit)
     columns = visible(plan.desc, finishing)
+    if not columns:  # arrays would not say how many rows there are
+        return None
     schema = result_schema(columns)
     try:
         arrays = [compute_column(scalar, rows) for scalar in lookup.columns[: len(columns)]]
