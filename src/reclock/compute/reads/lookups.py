@@ -223,10 +223,12 @@ def _selects(finishing: Finishing) -> bool:
 
 def _repeated(updates: pa.Table, desc: RelationDesc) -> pa.Table | None:
     """Each row as often as its diffs add up to; None if a sum is negative, which an engine
-    reports."""
+    reports, or if Arrow cannot compare the rows."""
     rows = updates.select(desc.names)
     if pc.all(pc.equal(updates[DIFF_COLUMN], 1)).as_py() or not updates.num_rows:
         return rows
+    if any(map(pa.types.is_nested, rows.schema.types)):
+        return None
     summed = updates.group_by(list(desc.names)).aggregate([(DIFF_COLUMN, "sum")])
     counts = summed[f"{DIFF_COLUMN}_sum"].to_numpy()
     if (counts < 0).any():
