@@ -56,8 +56,7 @@ def test_an_update_or_delete_by_key_runs_no_engine_and_opens_no_file(
 def test_a_changed_row_with_an_interval_or_an_array_is_found_by_its_key(session: Session) -> None:
     last_answer(session, "CREATE TABLE w (id int PRIMARY KEY, a interval, b int[])")
     last_answer(session, "INSERT INTO w VALUES (1, '1 day', '{1}'), (2, '2 days', '{2}')")
-    for n in range(3):
-        last_answer(session, f"UPDATE w SET a = '{n} hours', b = '{{{n}}}' WHERE id = 1")
-        assert last_answer(session, "SELECT a::text, b FROM w WHERE id = 1") == [
-            (f"0{n}:00:00", [n])
-        ]
+    for n in range(6):  # of the second row, too, when the column is in memory
+        row = f"WHERE id = {n % 4 // 2 + 1}"
+        last_answer(session, f"UPDATE w SET a = '{n} hours', b = '{{{n}}}' {row}")
+        assert last_answer(session, f"SELECT a::text, b FROM w {row}") == [(f"0{n}:00:00", [n])]

@@ -42,8 +42,10 @@ def compute_column(scalar: Scalar, rows: pa.Table) -> pa.Array | pa.ChunkedArray
 
 def _is_computable_part(part: Scalar) -> bool:
     match part:
-        case ColumnRef() | Literal():
+        case ColumnRef():
             return True
+        case Literal(value, type):
+            return value is None or not pa.types.is_nested(result_type(type))
         case Cast(operand, type):
             return type.is_integer and operand.type.is_integer
         case Call(function, (left, right), type):
