@@ -134,6 +134,20 @@ CASES = (
     Case("COMMENT ON ROLE other IS 'x'", only_superusers=True),
     Case("CREATE SEQUENCE n", MAKE),
     Case("ALTER SEQUENCE counter RESTART", owns=("counter",)),
+    Case("CREATE FUNCTION n() RETURNS bigint RETURN (SELECT count(*) FROM t)", MAKE),
+    Case("SELECT doubled(1)", (*READ, ("EXECUTE", "doubled(integer)"))),
+    Case("SELECT * FROM rows_of_t()", (*READ, ("EXECUTE", "rows_of_t()"), ("SELECT", "t"))),
+    Case(
+        "CREATE OR REPLACE FUNCTION doubled(a int) RETURNS int RETURN a + a",
+        MAKE,
+        owns=("doubled(integer)",),
+    ),
+    Case("ALTER FUNCTION doubled RENAME TO n", owns=("doubled(integer)",)),
+    Case("COMMENT ON FUNCTION doubled(int) IS 'x'", owns=("doubled(integer)",)),
+    Case("GRANT EXECUTE ON FUNCTION doubled TO other", owns=("doubled(integer)",)),
+    Case("DROP FUNCTION doubled(int)", owns=("doubled(integer)",)),
+    Case("SHOW FUNCTIONS"),
+    Case("SHOW CREATE FUNCTION doubled"),
     Case("CREATE TABLE n AS SELECT a FROM t", (*MAKE, *READ, ("SELECT", "t"))),
     Case("CREATE VIEW n AS SELECT * FROM flights", MAKE),
     Case("CREATE OR REPLACE VIEW delays AS SELECT 1 AS one", MAKE, ("delays",)),
@@ -226,7 +240,10 @@ def objects() -> tuple[Any, ...]:
     """What there is, owned by a role that is no superuser, and nothing granted to anyone."""
     world = World()
     world.execute(
-        f"{FLIGHTS}; CREATE TABLE t (a int); CREATE SEQUENCE counter; {AWAY}; {PUBLICATION}; "
+        f"{FLIGHTS}; CREATE TABLE t (a int); CREATE SEQUENCE counter; "
+        "CREATE FUNCTION doubled(a int) RETURNS int RETURN a * 2; "
+        "CREATE FUNCTION rows_of_t() RETURNS SETOF t BEGIN ATOMIC SELECT * FROM t; END; "
+        f"{AWAY}; {PUBLICATION}; "
         "CREATE VIEW same AS SELECT a FROM t; CREATE SINK outlet FROM t INTO DELTA 'o'"
     )
     things = [*world.objects, *world.items.values()]
@@ -334,6 +351,8 @@ def test_all_other_privileges_do_not_help(case: Case) -> None:
 
 
 OWNED = (
+    "doubled(integer)",
+    "rows_of_t()",
     "outlet",
     "same",
     "flights",

@@ -19,6 +19,7 @@ class Privilege(StrEnum):
     SELECT = "r"
     UPDATE = "w"
     DELETE = "d"
+    EXECUTE = "X"
     USAGE = "U"
     CREATE = "C"
     CREATEROLE = "R"

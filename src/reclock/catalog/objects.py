@@ -51,6 +51,7 @@ class ItemType(StrEnum):
     SECRET = "secret"  # noqa: S105  (a word, no password)
     CONNECTION = "connection"
     SEQUENCE = "sequence"
+    FUNCTION = "function"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,8 @@ class SourceProgress:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A source, table, view, index, sink, progress relation, secret, connection or sequence.
+    """A source, table, view, index, sink, progress relation, secret, connection, sequence or
+    function. The name of a function is its signature, as in ``add(integer, integer)``.
 
     ``create_sql`` is the normalised statement; it is None for a progress relation, which has
     ``progress`` instead. ``created_at`` is a time of the data timeline: the item's collections

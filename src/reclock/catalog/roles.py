@@ -25,6 +25,7 @@ APPLICABLE: Mapping[str, str] = {
     "secret": "U",
     "connection": "U",
     "sequence": "rwU",
+    "function": "X",
     "schema": "UC",
     "database": "UC",
     "cluster": "UC",
@@ -117,9 +118,9 @@ def default_acl(
     database_id: int | None,
 ) -> Acl:
     """The default privileges (ALTER DEFAULT PRIVILEGES) of a new object of this owner, type and
-    place, granted by the owner."""
+    place, granted by the owner. Everybody may execute a new function."""
     object_type = "table" if type_ in ("table", "source", "source_progress", "view") else type_
-    collected: dict[str, str] = {}
+    collected: dict[str, str] = {PUBLIC_ROLE_ID: "X"} if type_ == "function" else {}
     for default in snapshot.sorted(Kind.DEFAULT_PRIVILEGE):
         if (
             default.object_type == object_type

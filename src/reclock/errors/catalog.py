@@ -114,7 +114,7 @@ class CatalogImplementationsDiffer(CatalogError):
 
 class DuplicateObject(ReclockError):
     """An object of that name exists already. The code is `42P07` for a relation, an index or a
-    sequence, `42P06` for a schema, and `42P04` for a database."""
+    sequence, `42P06` for a schema, `42P04` for a database, and `42723` for a function."""
 
     sqlstate = "42710"
 
@@ -127,6 +127,7 @@ class DuplicateObject(ReclockError):
 _DUPLICATES = {
     "schema": "42P06",
     "database": "42P04",
+    "function": "42723",
     **dict.fromkeys(
         ("table", "view", "materialized view", "index", "sequence", "source", "progress relation"),
         "42P07",

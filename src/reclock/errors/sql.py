@@ -90,12 +90,18 @@ class AmbiguousColumn(ReclockError):
 
 class AmbiguousFunction(ReclockError):
     """Several functions or operators of that name accept an argument of unknown type, and none is
-    the better choice."""
+    the better choice. Or a statement names one of several functions without its types."""
 
     sqlstate = "42725"
 
-    def __init__(self, name: str, argument_types: list[str], *, is_operator: bool = False) -> None:
-        if is_operator:
+    def __init__(
+        self, name: str, argument_types: list[str] | None, *, is_operator: bool = False
+    ) -> None:
+        hint = "cast the arguments to the types that are meant"
+        if argument_types is None:
+            written = f'function name "{name}" is not unique'
+            hint = "write the types of its parameters in parentheses behind it"
+        elif is_operator:
             operands = (
                 f" {name} ".join(argument_types)
                 if len(argument_types) > 1
@@ -104,7 +110,7 @@ class AmbiguousFunction(ReclockError):
             written = f"operator is not unique: {operands}"
         else:
             written = f"function {name}({', '.join(argument_types)}) is not unique"
-        super().__init__(written, hint="cast the arguments to the types that are meant")
+        super().__init__(written, hint=hint)
         self.name, self.argument_types = name, argument_types
 
 
@@ -123,6 +129,15 @@ class UnknownFunction(ReclockError):
             ),
         )
         self.name, self.argument_types = name, argument_types
+
+
+class InvalidFunction(ReclockError):
+    """A function cannot be defined in this way."""
+
+    sqlstate = "42P13"
+
+    def __init__(self, message: str, *, detail: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message, detail=detail, hint=hint)
 
 
 class UnknownOperator(UnknownFunction):

@@ -25,12 +25,14 @@ from reclock.algebra.relations import (
     REGPROC,
     SMALLINT,
     TEXT,
+    ScalarType,
+    TypeName,
     array,
 )
 from reclock.algebra.zones import zones
 from reclock.catalog.acl import PUBLIC_ROLE_ID, AclItem, names
 from reclock.catalog.kinds import Owned, identity
-from reclock.catalog.objects import Kind
+from reclock.catalog.objects import ItemType, Kind
 from reclock.catalog.roles import held, is_superuser, memberships, owns, shown_acl
 from reclock.introspection.relation import Builtin, CatalogState, Rows, SystemState, desc
 from reclock.introspection.type_functions import functions_of, type_function_rows
@@ -214,6 +216,29 @@ def _sequences(state: SystemState) -> Rows:
         )
 
 
+def _functions(state: CatalogState) -> Rows:
+    for facts in state.functions():
+        item = state.catalog.items[facts.id]
+        yield (
+            object_oid(facts.id),
+            item.schema_id,
+            facts.name,
+            object_oid(item.owner_role_id),
+            len(facts.types),
+            tuple(map(type_oid, facts.types)),
+            facts.names if any(facts.names) else None,
+            facts.arguments,
+            facts.identity_arguments,
+            type_oid(facts.result_type or ScalarType(TypeName.RECORD)),
+            facts.result,
+            facts.is_set,
+            facts.is_strict,
+            facts.volatility,
+            facts.source,
+            item.create_sql,
+        )
+
+
 _CLASSES = {
     Kind.ITEM: "pg_class",
     Kind.SCHEMA: "pg_namespace",
@@ -241,7 +266,7 @@ def _comments(state: CatalogState) -> Rows:
             position or None,
             comment.text,
             object_oid(key),
-            _CLASSES[kind],
+            "pg_proc" if object_type == ItemType.FUNCTION else _CLASSES[kind],
         )
 
 
@@ -370,6 +395,30 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
             last_value=BIGINT,
         ),
         _sequences,
+    ),
+    Builtin(
+        "mz_internal",
+        "mz_functions",
+        desc(
+            "oid",
+            oid=OID,
+            schema_id=BIGINT,
+            name=TEXT,
+            owner_oid=OID,
+            argument_count=SMALLINT,
+            argument_types=OIDVECTOR,
+            argument_names=array(TEXT),
+            arguments=TEXT,
+            identity_arguments=TEXT,
+            result_type=OID,
+            result=TEXT,
+            is_set=BOOLEAN,
+            is_strict=BOOLEAN,
+            volatility=TEXT,
+            source=TEXT,
+            create_sql=TEXT,
+        ),
+        catalog_rows=_functions,
     ),
     Builtin(
         "mz_internal", "mz_view_queries", desc("oid", oid=OID, query=TEXT), catalog_rows=_queries

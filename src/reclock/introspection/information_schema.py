@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from reclock.introspection.empty_catalogs import absent
 from reclock.introspection.relation import Builtin
 from reclock.introspection.views import views
 
@@ -19,12 +18,6 @@ INFORMATION_SCHEMA: tuple[Builtin, ...] = (
         "enabled_roles",
         "sequences",
         "character_sets",
-    ),
-    *absent(
-        "information_schema",
-        """
-routines: specific_catalog text, specific_schema text, specific_name text, routine_catalog text,
-    routine_schema text, routine_name text, routine_type text, data_type text
-""",
+        "routines",
     ),
 )

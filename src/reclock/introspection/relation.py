@@ -125,6 +125,27 @@ class SequenceFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class FunctionFacts:
+    """A function that a user defined. ``arguments`` are its parameters as they are declared,
+    ``identity_arguments`` without defaults, ``result`` and ``source`` what it returns and its query,
+    as SQL."""
+
+    id: GlobalId
+    name: str
+    types: tuple[ScalarType, ...]
+    names: tuple[str, ...]
+    arguments: str
+    identity_arguments: str
+    result_type: ScalarType | None
+    """None for records."""
+    result: str
+    is_set: bool
+    is_strict: bool
+    volatility: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class CatalogState:
     """Everything from which those system relations compute their rows that follow from the catalog:
     they are the same until it changes. Callables are called only by relations that need them."""
@@ -148,6 +169,7 @@ class CatalogState:
     """How each index is maintained."""
     dependencies: Callable[[], Mapping[GlobalId, Set[GlobalId]]]
     """The direct dependencies of each object."""
+    functions: Callable[[], Iterable[FunctionFacts]]
 
 
 @dataclass(frozen=True, slots=True)

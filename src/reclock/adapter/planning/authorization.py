@@ -19,7 +19,7 @@ from reclock.catalog.objects import Kind, Schema
 from reclock.catalog.roles import Target, held, is_superuser, memberships, owns
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.errors import InternalError, PermissionDenied
-from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.catalog.entries import FunctionEntry, RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName
 from reclock.sql.owned import described, role_name
@@ -115,8 +115,8 @@ class AuthorizationContext:
         return Need(target, privilege, self.users.current_id)
 
     def reading(self, ids: Iterable[GlobalId]) -> Iterator[Need]:
-        """SELECT on the relations that a query names; what a view reads, its owner must be able to
-        read.
+        """SELECT on the relations that a query names, and EXECUTE on the functions; what a view
+        reads, its owner must be able to read, and what a function reads, its caller.
 
         System relations need no privilege and no cluster.
         """
@@ -127,12 +127,15 @@ class AuthorizationContext:
         queued = set(waiting)
         while waiting:
             id, role_id = waiting.pop(0)
-            yield from self.on_item(id, Privilege.SELECT, role_id)
             entry = self.catalog.entry(id)
-            if isinstance(entry, RelationEntry) and entry.query is not None:
-                owner = self.snapshot.items[id].owner_role_id
+            is_function = isinstance(entry, FunctionEntry)
+            privilege = Privilege.EXECUTE if is_function else Privilege.SELECT
+            yield from self.on_item(id, privilege, role_id)
+            is_view = isinstance(entry, RelationEntry) and entry.query is not None
+            if entry is not None and (is_function or is_view):
+                reader = role_id if is_function else self.snapshot.items[id].owner_role_id
                 inputs = [
-                    (input, owner)
+                    (input, reader)
                     for input in sorted(entry.depends_on)
                     if not input.startswith("s")
                 ]

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from reclock.adapter.context.variables import VARIABLES
 from reclock.adapter.query.constraint_facts import constraint_facts
+from reclock.adapter.query.function_facts import function_facts
 from reclock.adapter.query.sequence_facts import default_text, sequence_facts
 from reclock.adapter.timestamps.readiness import broken_objects
 from reclock.algebra.ids import GlobalId
@@ -94,6 +95,7 @@ def _catalog_state(catalog: PlannerCatalog) -> CatalogState:
         dependencies=lambda: {
             entry.id: entry.depends_on for entry in catalog.entries() if not entry.is_system
         },
+        functions=lambda: function_facts(catalog),
     )
 
 

@@ -1,4 +1,4 @@
-"""The definitions of sources, sinks and tables, as values."""
+"""The definitions of sources, sinks, functions and tables, as values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.relations import RelationDesc, ScalarType
+from reclock.algebra.relations import Column, RelationDesc, ScalarType
 from reclock.algebra.timestamps import Timestamp
 from reclock.definitions.formats import Format
 from reclock.definitions.sinks import Target as SinkTarget
@@ -83,6 +83,45 @@ class GeneratedColumn:
 
     sequence: tuple[str, ...]
     identity: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionParameter:
+    """A parameter of a function. Its name is empty if it has none; ``default`` is syntax, or
+    None."""
+
+    name: str
+    type: ScalarType
+    default: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionDefinition:
+    """The definition of a function: ``body`` is a query, as syntax, over the columns of a relation
+    with the function's name. Such a column is a parameter, by its name and as ``$1``, ….
+
+    ``columns`` are what it returns. It returns any number of rows if it ``is_set``, and these are
+    records if it ``has_records``. A function that ``is_strict`` has no value for a NULL.
+    """
+
+    name: str
+    parameters: tuple[FunctionParameter, ...]
+    columns: tuple[Column, ...]
+    body: Any
+    is_set: bool = False
+    has_records: bool = False
+    is_strict: bool = False
+    volatility: str = "VOLATILE"
+
+    @property
+    def types(self) -> tuple[ScalarType, ...]:
+        """The types of the parameters."""
+        return tuple(parameter.type for parameter in self.parameters)
+
+    @property
+    def required(self) -> int:
+        """How many arguments a call needs: those behind have defaults."""
+        return sum(parameter.default is None for parameter in self.parameters)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from reclock.definitions.connections import Connection
 from reclock.errors import ObjectQuarantined
 from reclock.plan.relational import Plan
 from reclock.sql.catalog.definitions import (
+    FunctionDefinition,
     SequenceDefinition,
     SinkDefinition,
     SourceDefinition,
@@ -158,6 +159,20 @@ class SequenceEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class FunctionEntry:
+    """A function that a user defined. It depends on what its body reads and calls. The item of its
+    name is its signature."""
+
+    id: GlobalId
+    name: QualifiedName
+    function: FunctionDefinition
+    create_sql: str
+    depends_on: frozenset[GlobalId]
+    type: ItemType = ItemType.FUNCTION
+    is_system: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class QuarantinedEntry:
     """An item whose definition cannot be planned, and why. If the reason is that an item on which
     it depends is quarantined, it depends on that one."""
@@ -183,5 +198,6 @@ Entry = (
     | ConnectionEntry
     | SinkEntry
     | SequenceEntry
+    | FunctionEntry
     | QuarantinedEntry
 )

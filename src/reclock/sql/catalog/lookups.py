@@ -7,7 +7,14 @@ from collections.abc import Iterable
 from reclock.algebra.ids import GlobalId
 from reclock.catalog.objects import ItemType
 from reclock.catalog.snapshot import CatalogSnapshot
-from reclock.errors import SystemObjectProtected, UnknownObject, UnknownRelation, WrongObjectType
+from reclock.errors import (
+    AmbiguousFunction,
+    SystemObjectProtected,
+    UnknownFunction,
+    UnknownObject,
+    UnknownRelation,
+    WrongObjectType,
+)
 from reclock.sql.catalog.entries import Entry, QuarantinedEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, parts
@@ -23,7 +30,22 @@ _TYPES = {
     "CONNECTION": ItemType.CONNECTION,
     "SINK": ItemType.SINK,
     "SEQUENCE": ItemType.SEQUENCE,
+    "FUNCTION": ItemType.FUNCTION,
 }
+
+
+def find_named(
+    name: tuple[str, ...], kind: str, catalog: PlannerCatalog, session: SessionNames
+) -> Entry | None:
+    """The item of that name, which may be of another kind. A function is also found by its name
+    without parameters, if it is the only one of that name. Raises ``AmbiguousFunction``."""
+    entry = catalog.find(name, session)
+    if entry is not None or kind != "FUNCTION":
+        return entry
+    functions = catalog.functions(name, session)
+    if len(functions) > 1:
+        raise AmbiguousFunction(name[-1], None)
+    return functions[0] if functions else None
 
 
 def find_object(
@@ -39,12 +61,17 @@ def find_object(
     Raises ``Unknown…``, ``WrongObjectType``, and ``ObjectQuarantined`` unless
     ``may_be_quarantined``.
     """
-    entry = catalog.find(name, session)
+    entry = find_named(name, kind, catalog, session)
     if isinstance(entry, QuarantinedEntry) and entry.type is _TYPES[kind]:
         if may_be_quarantined:
             return entry
         raise entry.refusal
     if entry is None:
+        if kind == "FUNCTION":
+            written, _, types = name[-1].removesuffix(")").partition("(")
+            raise UnknownFunction(
+                written, [types] if types else [], hint="SHOW FUNCTIONS lists the functions"
+            )
         if kind in ("INDEX", "SINK", "SECRET", "CONNECTION", "SEQUENCE"):
             raise UnknownObject(kind.lower(), ".".join(name))
         catalog.resolve(name, session)

@@ -19,6 +19,7 @@ from reclock.errors import (
 from reclock.plan.relational import Plan
 from reclock.sql.catalog.entries import (
     Entry,
+    FunctionEntry,
     IndexEntry,
     PlannerSettings,
     QuarantinedEntry,
@@ -58,6 +59,8 @@ class PlannerCatalog:
     _names: dict[Scope, dict[str, Entry]] = field(default_factory=dict)
     _indexes: dict[GlobalId, list[IndexEntry]] = field(default_factory=dict)
     """By the relation that they are on."""
+    _functions: dict[tuple[Scope, str], list[FunctionEntry]] = field(default_factory=dict)
+    """By their name without parameters."""
 
     def add(self, entry: Entry) -> None:
         """Add an entry, while the catalog is built. Raises ``DuplicateObject``."""
@@ -68,6 +71,9 @@ class PlannerCatalog:
         self._entries[entry.id] = entry
         if isinstance(entry, IndexEntry):
             self._indexes.setdefault(entry.on, []).append(entry)
+        if isinstance(entry, FunctionEntry):
+            key = entry.name.scope, entry.function.name
+            self._functions.setdefault(key, []).append(entry)
 
     def at(
         self, snapshot: CatalogSnapshot, settings: PlannerSettings, dropped: Set[GlobalId]
@@ -83,12 +89,15 @@ class PlannerCatalog:
             _entries=dict(self._entries),
             _names={scope: dict(names) for scope, names in self._names.items()},
             _indexes={on: list(indexes) for on, indexes in self._indexes.items()},
+            _functions={name: list(entries) for name, entries in self._functions.items()},
         )
         for id in dropped:
             entry = catalog._entries.pop(id)
             del catalog._names[entry.name.scope][entry.name.item]
             if isinstance(entry, IndexEntry):
                 catalog._indexes[entry.on].remove(entry)
+            if isinstance(entry, FunctionEntry):
+                catalog._functions[entry.name.scope, entry.function.name].remove(entry)
         return catalog
 
     @property
@@ -191,6 +200,14 @@ class PlannerCatalog:
             if entry is not None:
                 return entry
         return None
+
+    def functions(self, parts: Sequence[str], session: SessionNames) -> Sequence[FunctionEntry]:
+        """The functions of that written name: a qualified one in its schema, else in the first
+        schema of the search path that has any."""
+        if not self._functions:
+            return ()
+        named = (self._functions.get((scope, parts[-1])) for scope in self._scopes(parts, session))
+        return next(filter(None, named), ())
 
     def resolve(self, parts: Sequence[str], session: SessionNames) -> RelationEntry:
         """The relation of that name. Raises ``UnknownRelation``, with the nearest names as a hint,

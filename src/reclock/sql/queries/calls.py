@@ -64,16 +64,18 @@ from reclock.sql.queries.coercion import (
 from reclock.sql.queries.expressions import (
     SESSION_WORDS,
     ExprContext,
+    dotted_parts,
     function_name,
     reject_rows,
     reject_unsupported,
     row_values,
     scalar,
     typed,
+    written_name,
 )
 from reclock.sql.queries.format_function import formatted
 from reclock.sql.queries.outer_aggregates import check_level
-from reclock.sql.queries.overloads import call, is_null, negated, operator
+from reclock.sql.queries.overloads import call, is_null, negated, operator, unknown_function
 from reclock.sql.queries.planned import (
     AggregateCall,
     Elements,
@@ -146,6 +148,8 @@ _WORDS_OF_TIME = {
 @scalar.register
 def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
     name = function_name(node)
+    if (value := _defined([written_name(node)], node, context)) is not None:
+        return value
     arguments = positional(name, node.expressions)
     if name == "array" and len(arguments) == 1 and isinstance(arguments[0], exp.Query | exp.Values):
         return context.subqueries.array(arguments[0], context.scope)
@@ -255,6 +259,15 @@ def _written_type(node: exp.Expr) -> str | None:
     return None if limit is None else limit.type_name
 
 
+def _defined(names: Sequence[str], node: exp.Anonymous, context: ExprContext) -> TypedExpr | None:
+    """The value of a call of a function that a user defined; None if there is none of that
+    name."""
+    value = context.subqueries.defined(names, node, context)
+    if isinstance(value, Elements):
+        _check_answers_rows(names[-1], context)
+    return value
+
+
 _OBJECT_IDS = {
     f"to_{type.name.value}": type for type in (REGCLASS, REGNAMESPACE, REGPROC, REGROLE, REGTYPE)
 }
@@ -322,7 +335,12 @@ def _qualified_function(node: exp.Dot, context: ExprContext) -> Planned:
         schema = "information_schema" if function_name(node.expression) == PAIRS else "pg_catalog"
         if fold(node.this) == schema:
             return scalar(node.expression, context)
-    elif isinstance(node.expression, exp.Identifier):
+        names = [*map(fold, dotted_parts(node.this)), written_name(node.expression)]
+        if (value := _defined(names, node.expression, context)) is not None:
+            return value
+        values = [scalar(argument, context) for argument in node.expression.expressions]
+        raise unknown_function(names, values)
+    if isinstance(node.expression, exp.Identifier):
         value = typed(node.this, context)
         if not is_record(value):
             raise NotComposite(str(value.type))

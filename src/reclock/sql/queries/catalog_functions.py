@@ -22,7 +22,7 @@ from reclock.algebra.relations import (
     TEXT,
     ScalarType,
 )
-from reclock.errors import InternalError, UnknownFunction
+from reclock.errors import UnknownFunction
 from reclock.plan.scalars import ColumnRef
 from reclock.sql.queries.attach import to_outer
 from reclock.sql.queries.planned import OuterRef, Planned, SubqueryValue, TypedExpr, rewrite
@@ -85,6 +85,11 @@ _TYPE_NAME = """CASE WHEN argument1 = 0 THEN '-' WHEN argument1 IS NOT NULL THEN
     WHERE oid = argument1), '???') END"""
 """The name of a type with the modifier that ``pg_attribute`` has of a column; of a type of arrays
 with that of its elements."""
+
+
+def _of_function(column: str) -> str:
+    return f"(SELECT {column} FROM mz_internal.mz_functions WHERE oid = argument1)"
+
 
 CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
     # name: types of arguments, how many must be there, the expression
@@ -205,16 +210,16 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
         """(SELECT max(comment) FROM mz_internal.mz_object_comments
         WHERE oid = argument1 AND class_name = 'pg_class' AND object_sub_id = argument2)""",
     ),
-    # What there is none of here: functions in SQL, statistics, tablespaces.
+    # What there is none of here: statistics, tablespaces.
     "pg_stat_get_numscans": ((OID,), 1, "NULL::bigint"),
-    "pg_get_function_result": ((OID,), 1, "NULL"),
-    "pg_get_function_arguments": ((OID,), 1, "NULL"),
-    "pg_get_function_identity_arguments": ((OID,), 1, "NULL"),
+    "pg_get_function_result": ((OID,), 1, _of_function("result")),
+    "pg_get_function_arguments": ((OID,), 1, _of_function("arguments")),
+    "pg_get_function_identity_arguments": ((OID,), 1, _of_function("identity_arguments")),
     "pg_get_statisticsobjdef_columns": ((OID,), 1, "NULL"),
     "pg_get_partkeydef": ((OID,), 1, "NULL"),
     "pg_get_ruledef": ((OID, BOOLEAN), 1, "NULL"),
     "pg_get_triggerdef": ((OID, BOOLEAN), 1, "NULL"),
-    "pg_get_functiondef": ((OID,), 1, "NULL"),
+    "pg_get_functiondef": ((OID,), 1, _of_function("create_sql")),
     "pg_is_in_recovery": ((), 0, "FALSE"),
     "pg_my_temp_schema": ((), 0, "0::oid"),
     "pg_is_wal_replay_paused": ((), 0, "FALSE"),
@@ -295,11 +300,6 @@ def with_arguments(scalar: TypedExpr, arguments: Sequence[TypedExpr]) -> TypedEx
     def moved(part: SubqueryValue) -> SubqueryValue:
         conditions = tuple(rewrite(condition, inside) for condition in part.conditions)
         domain = tuple(rewrite(column, inside) for column in part.domain)
-        if not all(isinstance(column, OuterRef) for column in domain):
-            raise InternalError(
-                "the definition of a catalog function names its arguments otherwise than "
-                "in an equality of a key"
-            )
         return replace(
             part, conditions=conditions, result=rewrite(part.result, inside), domain=domain
         )

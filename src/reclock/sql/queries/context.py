@@ -13,7 +13,8 @@ from reclock.algebra.relations import ScalarType
 from reclock.plan.build import project
 from reclock.plan.relational import Finishing, Ordering, Plan, TopK
 from reclock.plan.scalars import Call
-from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.catalog.definitions import FunctionDefinition
+from reclock.sql.catalog.entries import FunctionEntry, RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames
 from reclock.sql.queries.planned import TypedExpr
@@ -66,6 +67,8 @@ class Context:
     without_rows: frozenset[str] = frozenset()
     """Statements of WITH that have no RETURNING."""
     named: list[tuple[exp.Table, QualifiedName]] = field(default_factory=list)
+    calls: dict[int, DefinedCall] = field(default_factory=dict)
+    """The calls of defined functions in a definition, by the numbers that their nodes have."""
     depends_on: set[GlobalId] = field(default_factory=set)
     around: ScopedPlan | None = None
     """Rows with which FROM begins, whose columns follow its own in name resolution: those of a
@@ -78,6 +81,20 @@ class Context:
             outer_widths={**self.outer_widths, name: outer_width},
             without_rows=self.without_rows - {name},
         )
+
+
+@dataclass(frozen=True, slots=True)
+class DefinedCall:
+    """A call of a function that a user defined, and an argument for each of its parameters.
+    ``casts`` says which arguments have another type than their parameter."""
+
+    entry: FunctionEntry
+    arguments: tuple[TypedExpr, ...]
+    casts: tuple[bool, ...]
+
+    @property
+    def function(self) -> FunctionDefinition:
+        return self.entry.function
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,9 @@ class Subqueries(Protocol):
         is_negated: bool = False,
     ) -> TypedExpr: ...
     def rows(self, query: exp.Expr, scope: Scope) -> SubqueryRows: ...
+    def defined(
+        self, names: Sequence[str], call: exp.Anonymous, context: ExprContext
+    ) -> TypedExpr | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,8 +236,18 @@ def _paren(node: exp.Paren, context: ExprContext) -> Planned:
 
 def function_name(node: exp.Anonymous) -> str:
     """The name, folded; of a function with several names, the first."""
-    name = fold(node.this) if isinstance(node.this, exp.Expr) else node.name.lower()
+    name = written_name(node)
     return SAME_FUNCTIONS.get(name, name)
+
+
+def written_name(node: exp.Anonymous) -> str:
+    """The name that is called, folded."""
+    return fold(node.this) if isinstance(node.this, exp.Expr) else node.name.lower()
+
+
+def dotted_parts(node: exp.Expr) -> list[exp.Expr]:
+    """The parts of what is written with dots."""
+    return [*dotted_parts(node.this), node.expression] if isinstance(node, exp.Dot) else [node]
 
 
 @scalar.register

@@ -93,6 +93,9 @@ class NoSubqueries:
     def value(self, *_: object, **_named: object) -> NoReturn:
         raise UnsupportedSql("a subquery is not supported here", hint=self.hint)
 
+    def defined(self, *_: object) -> None:
+        """Functions that users defined are not known here."""
+
     exists = contains = any = rows = array = value
 
     def about_session(self, call: Call[TypedExpr]) -> TypedExpr:

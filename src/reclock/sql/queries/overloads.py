@@ -34,6 +34,11 @@ def call(name: str, arguments: Sequence[Planned]) -> TypedExpr:
     return folded(called) if local is None else local
 
 
+def unknown_function(names: Sequence[str], values: Sequence[Planned]) -> UnknownFunction:
+    types = ["unknown" if value.type is None else str(value.type) for value in values]
+    return UnknownFunction(".".join(names), types)
+
+
 def operator(name: str, arguments: Sequence[Planned], written: str | None = None) -> TypedExpr:
     """As ``call``, with an operator's message."""
     try:

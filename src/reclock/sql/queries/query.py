@@ -26,6 +26,7 @@ from reclock.plan.scalars import ColumnRef, Literal
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import MAX_RECURSION_ITERATIONS, SessionNames, fold
+from reclock.sql.parameters import NO_PARAMETERS
 from reclock.sql.queries.attach import attach
 from reclock.sql.queries.calls import catalog_call
 from reclock.sql.queries.coercion import cast, coerce, common_type, unified
@@ -355,6 +356,15 @@ def builtin_plan(entry: RelationEntry, catalog: PlannerCatalog) -> Plan:
         else (computed, range(len(entry.desc)))
     )
     return Project(inner, tuple(indexes), RelationDesc(computed.desc.columns, entry.desc.key))
+
+
+def function_context(catalog: PlannerCatalog, session: SessionNames) -> Context:
+    """A context for the body of a function, in which questions about the session stay open for its
+    callers."""
+    session = replace(
+        session, max_recursion_iterations=MAX_RECURSION_ITERATIONS, parameters=NO_PARAMETERS
+    )
+    return Context(catalog, session, _Queries(), lambda call: call)
 
 
 def definition_context(catalog: PlannerCatalog, session: SessionNames) -> Context:

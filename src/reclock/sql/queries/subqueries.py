@@ -36,6 +36,8 @@ from reclock.sql.queries.around import (
 from reclock.sql.queries.attach import attach, to_outer
 from reclock.sql.queries.coercion import coerce, default_to_text, equal
 from reclock.sql.queries.context import Block, Context
+from reclock.sql.queries.defined_functions import body_context, called_value, defined_call
+from reclock.sql.queries.expressions import ExprContext
 from reclock.sql.queries.grouping import group, makes_groups, of_no_rows
 from reclock.sql.queries.limits import limits
 from reclock.sql.queries.object_names import named_object
@@ -299,6 +301,15 @@ class SubqueryPlanner:
             return RowsAround(collected, 1, domain).value_of(collected, result)
         return SubqueryValue(collected, (), result, is_exactly_one=True)
 
+    def defined(
+        self, names: Sequence[str], call: exp.Anonymous, context: ExprContext
+    ) -> TypedExpr | None:
+        """The value of a call of a function with this written name; None if users defined none."""
+        defined = defined_call(names, call, context, self.context)
+        if defined is None:
+            return None
+        return called_value(defined, SubqueryPlanner(body_context(self.context)), context.clause)
+
     def about_session(self, call: Call[TypedExpr]) -> TypedExpr:
         return self.context.about_session(call)
 
@@ -321,7 +332,10 @@ class SubqueryPlanner:
     def _value_by_key(self, block: Block) -> TypedExpr | None:
         """A value of the only row that meets the conditions, where these are equalities of a
         key."""
-        values = self._values(block)
+        limit, offset = limits(block.node, self.parameters)
+        if limit == 0 or offset:
+            return None
+        values = self._values(block, may_have_limit=True)
         check_width(len(values), 1)
         key = unique_key(block.relation.plan)
         if key is None or makes_groups(values[0]) or block.node.args.get("distinct"):

@@ -8,16 +8,30 @@ from sqlglot import exp
 
 from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, Column, RelationDesc
 from reclock.errors import UnsupportedSql
-from reclock.plan.build import distinct, join, map_columns, project
+from reclock.plan.build import distinct, filter_rows, join, map_columns, project
 from reclock.plan.relational import FlatMap, JoinKind
 from reclock.plan.scalars import Call, ColumnRef, Literal
 from reclock.sql.names import fold
 from reclock.sql.queries.attach import attach
 from reclock.sql.queries.coercion import coerce, default_to_text
-from reclock.sql.queries.context import Context
-from reclock.sql.queries.expressions import ExprContext, function_name, reject_unsupported, scalar
+from reclock.sql.queries.context import Context, DefinedCall
+from reclock.sql.queries.defined_functions import (
+    body_context,
+    called_value,
+    defined_call,
+    parameter_columns,
+    planned_body,
+)
+from reclock.sql.queries.expressions import (
+    ExprContext,
+    dotted_parts,
+    function_name,
+    reject_unsupported,
+    scalar,
+    written_name,
+)
 from reclock.sql.queries.joins import check_names, filtered, join_conditions
-from reclock.sql.queries.overloads import call
+from reclock.sql.queries.overloads import call, is_null, negated
 from reclock.sql.queries.planned import Elements, OuterRef, TypedExpr, has, scalar_of, scalars_of
 from reclock.sql.queries.records import RECORD_FUNCTIONS, rows_of_records
 from reclock.sql.queries.row_functions import COLUMNS, ROW_FUNCTIONS
@@ -47,16 +61,23 @@ def rows_of_function(node: exp.Expr, left: ScopedPlan, context: Context) -> Scop
     """The rows of ``left``, each with those that the functions answer for it. The scope is of their
     columns alone."""
     reject_unsupported(
-        node, "this", "db", "alias", "expressions", "ordinality", "offset", "rows_from"
+        node, "this", "db", "catalog", "alias", "expressions", "ordinality", "offset", "rows_from"
     )
     expr_context = ExprContext(left.scope, SubqueryPlanner(context), "a function in FROM")
     number = node.args.get("offset") or node.args.get("ordinality")
+    defined = _defined_call(node, expr_context, context)
+    if defined is not None and defined.function.is_set:
+        return _rows_of_call(defined, node, left, context)
+    if defined is not None:
+        value = called_value(defined, SubqueryPlanner(body_context(context)), expr_context.clause)
+        return _one_value(value, defined.function.name, node, left)
     functions = [_called(part) for part in node.args.get("rows_from") or [node]]
     first = functions[0].name.lower()
     if len(functions) == 1 and not number and function_name(functions[0]) in RECORD_FUNCTIONS:
         return rows_of_records(functions[0], node, left, expr_context)
     if len(functions) == 1 and function_name(functions[0]) not in ROW_FUNCTIONS and not number:
-        return _one_value(functions[0], node, left, expr_context)
+        value = default_to_text(scalar(functions[0], expr_context))
+        return _one_value(value, first, node, left)
     alias = node.args.get("alias")
     called = fold(alias.this) if alias is not None and alias.this else first
     named_arrays = [
@@ -126,15 +147,13 @@ def _numbers(arrays: Sequence[TypedExpr]) -> TypedExpr:
     return call("series", [Literal(1, BIGINT), coerce(longest, BIGINT)])
 
 
-def _one_value(
-    call_node: exp.Expr, node: exp.Expr, left: ScopedPlan, expr_context: ExprContext
-) -> ScopedPlan:
+def _one_value(value: TypedExpr, name: str, node: exp.Expr, left: ScopedPlan) -> ScopedPlan:
     """A scalar function in FROM: its value is one row for each row of ``left``."""
-    plan, (value,) = attach(left.plan, [default_to_text(scalar(call_node, expr_context))])
+    plan, (value,) = attach(left.plan, [value])
     if has(value, OuterRef):
         raise correlated_error()
     alias = node.args.get("alias")
-    called = fold(alias.this) if alias is not None and alias.this else call_node.name.lower()
+    called = fold(alias.this) if alias is not None and alias.this else name
     computed = map_columns(plan, [scalar_of(value)])
     computed = project(computed, [*range(len(left.plan.desc)), len(plan.desc)])
     return ScopedPlan(
@@ -180,3 +199,83 @@ def with_function_or_nulls(
         project(joined, [*range(width), *range(2 * width, len(joined.desc))]),
         left.scope.beside(own),
     )
+
+
+# --- functions that users defined ---
+
+
+def _defined_call(
+    node: exp.Expr, expr_context: ExprContext, context: Context
+) -> DefinedCall | None:
+    """The call, if ``node`` of FROM is one of a function of rows that a user defined. Raises
+    ``UnsupportedSql`` for one among other functions, or with WITH ORDINALITY."""
+    parts = node.args.get("rows_from") or [node]
+    calls = [
+        (written, part)
+        for part in parts
+        if (written := _written_call(part)) is not None
+        and context.catalog.functions(written[0], context.session)
+    ]
+    if not calls:
+        return None
+    (names, function), _ = calls[0]
+    is_numbered = node.args.get("offset") or node.args.get("ordinality")
+    if len(parts) > 1 or is_numbered:
+        raise UnsupportedSql(
+            f"{'WITH ORDINALITY' if is_numbered else 'ROWS FROM'} of function {names[-1]} is not "
+            "supported",
+            hint="row_number() numbers the rows of a subquery",
+        )
+    return defined_call(names, function, expr_context, context)
+
+
+def _written_call(node: exp.Expr) -> tuple[list[str], exp.Anonymous] | None:
+    """The written name and the call that ``node`` of FROM is; None if it is something else."""
+    function = node.this
+    qualifiers = [node.args.get("catalog"), node.args.get("db")]
+    if isinstance(function, exp.Dot):
+        *dotted, function = dotted_parts(function)
+        qualifiers = [*dotted]
+    if not isinstance(function, exp.Anonymous):
+        return None
+    return [*(fold(part) for part in qualifiers if part), written_name(function)], function
+
+
+def _rows_of_call(
+    call: DefinedCall, node: exp.Expr, left: ScopedPlan, context: Context
+) -> ScopedPlan:
+    """The rows of ``left``, each with those that the function returns for it. ``node`` has the
+    alias. The scope is of the function's columns alone."""
+    function = call.function
+    plan, arguments = attach(left.plan, call.arguments)
+    if any(has(argument, OuterRef) for argument in arguments):
+        raise correlated_error()
+    width, count = len(plan.desc), len(arguments)
+    plan = map_columns(plan, scalars_of([*arguments, *arguments]))
+    keys = distinct(project(plan, range(width, width + 2 * count)))
+    if function.is_strict:
+        keys = filter_rows(
+            keys, scalars_of(negated(is_null(key)) for key in parameter_columns(function))
+        )
+    rows = planned_body(function, body_context(context), keys).embedded
+    start = len(plan.desc)
+    after = start + len(function.columns)
+    same = [
+        Call("is_not_distinct", (ColumnRef(width + i, type), ColumnRef(after + i, type)), BOOLEAN)
+        for i, type in enumerate(function.types)
+    ]
+    joined = join(plan, rows, JoinKind.INNER, same)
+    shown = project(joined, [*range(len(left.plan.desc)), *range(start, after)])
+    columns = tuple(
+        ScopeColumn(
+            function.name,
+            column.name,
+            column.type,
+            is_value=not function.has_records,
+            position=i,
+        )
+        for i, column in enumerate(function.columns)
+    )
+    scope = aliased(ScopedPlan(rows, Scope(columns)), node).scope
+    check_names(left, ScopedPlan(rows, scope))
+    return ScopedPlan(shown, scope)

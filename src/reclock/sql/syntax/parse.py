@@ -13,6 +13,7 @@ from reclock.sql.syntax import nodes
 from reclock.sql.syntax.consumption import track
 from reclock.sql.syntax.dialect import Reclock, to_sql
 from reclock.sql.syntax.expressions import Rejected
+from reclock.sql.syntax.function_bodies import is_in_body, with_bodies
 from reclock.sql.syntax.lexical import check_numbers, read_escapes, read_unicode_strings
 from reclock.sql.syntax.parser import StatementParser
 
@@ -40,7 +41,10 @@ def parse(text: str) -> list[ParsedStatement]:
     if one does not parse."""
     if (known := _queries.get(text)) is not None:
         return [known]
-    statements = [_parse_one(tokens, text) for tokens in _statements(_tokenize(text))]
+    statements = [
+        _parse_one(with_bodies(tokens, text, _tokenize), text)
+        for tokens in _statements(_tokenize(text))
+    ]
     if (
         len(statements) == 1
         and len(text) <= _LONGEST_KEPT
@@ -84,7 +88,7 @@ def _tokenize(text: str) -> list[Token]:
 def _statements(tokens: list[Token]) -> Iterator[list[Token]]:
     statement: list[Token] = []
     for token in tokens:
-        if token.token_type != TokenType.SEMICOLON:
+        if token.token_type != TokenType.SEMICOLON or is_in_body(statement):
             statement.append(token)
         elif statement:
             yield statement

@@ -14,6 +14,7 @@ from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, fold, nearest, parts
 from reclock.sql.planning.registry import plans
 from reclock.sql.statements.comments.syntax import CommentStatement
+from reclock.sql.statements.functions.signatures import object_parts
 from reclock.sql.statements.roles.plan import find_role
 from reclock.sql.statements.roles.privileges_plan import place
 
@@ -42,7 +43,7 @@ def _target(
     if kind in ("CLUSTER", "SCHEMA", "DATABASE"):
         return place(kind, node, catalog, session), node.name
     assert isinstance(node, exp.Table)
-    written = parts(node)
+    written = object_parts(node)
     entry = (
         catalog.resolve(written, session)
         if kind == "COLUMN"

@@ -7,12 +7,13 @@ from typing import ClassVar
 from sqlglot import exp
 from sqlglot.generator import Generator
 
+from reclock.sql.statements.functions.names_syntax import object_name
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
 from reclock.sql.syntax.writing import generates, joined
 
-_ITEMS = "SOURCE|TABLE|VIEW|INDEX|SINK|SECRET|CONNECTION|SEQUENCE"
+_ITEMS = "SOURCE|TABLE|VIEW|INDEX|SINK|SECRET|CONNECTION|SEQUENCE|FUNCTION"
 
 
 class CommentStatement(Statement):
@@ -30,7 +31,8 @@ class CommentStatement(Statement):
 
 @parses(f"COMMENT ON {_ITEMS}", "COMMENT ON MATERIALIZED VIEW", "COMMENT ON SCHEMA|DATABASE")
 def comment_on(parser: StatementParser, words: tuple[str, ...]) -> CommentStatement:
-    return _comment(parser, " ".join(words[2:]), parser.object_name())
+    kind = " ".join(words[2:])
+    return _comment(parser, kind, object_name(parser, kind))
 
 
 @parses("COMMENT ON CLUSTER|ROLE")

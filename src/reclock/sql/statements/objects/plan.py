@@ -17,11 +17,19 @@ from reclock.errors import (
     SystemObjectProtected,
     UnsupportedSql,
 )
-from reclock.sql.catalog.entries import Entry, IndexEntry, RelationEntry
-from reclock.sql.catalog.lookups import dependents_closure, find_object, find_user_object
+from reclock.sql.catalog.entries import Entry, FunctionEntry, IndexEntry, RelationEntry
+from reclock.sql.catalog.lookups import (
+    dependents_closure,
+    find_named,
+    find_object,
+    find_user_object,
+)
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, parts
+from reclock.sql.planning.definitions import check_free
 from reclock.sql.planning.registry import Skipped, plans
+from reclock.sql.statements.functions.signatures import object_parts, signature
+from reclock.sql.statements.functions.syntax import CreateFunctionStatement
 from reclock.sql.statements.objects.syntax import AlterRenameStatement, DropStatement
 from reclock.sql.statements.sequences.calls import called_sequences, sequence_parts
 from reclock.sql.statements.tables.alter_plan import AlterTable
@@ -48,8 +56,8 @@ def plan_drop(
             return unique
     targets: dict[GlobalId, Entry] = {}
     notices = []
-    for name in (parts(table) for table in node.args["names"]):
-        if node.args.get("exists") and catalog.find(name, session) is None:
+    for name in map(object_parts, node.args["names"]):
+        if node.args.get("exists") and find_named(name, kind, catalog, session) is None:
             notices.append(f'{kind.lower()} "{".".join(name)}" does not exist, skipping')
             continue
         entry = find_object(name, kind, catalog, session, may_be_quarantined=True)
@@ -127,6 +135,8 @@ def rename(
     node: AlterRenameStatement, catalog: PlannerCatalog, session: SessionNames
 ) -> Rename | Skipped:
     kind: str = node.args["kind"]
+    if kind == "FUNCTION":
+        return _renamed_function(node, catalog, session)
     if node.args.get("exists") and catalog.find(parts(node.this), session) is None:
         return Skipped(
             f"ALTER {kind}",
@@ -154,11 +164,41 @@ def rename(
     return Rename(kind.lower(), source.id, source.name, to, tuple(changed.items()))
 
 
+def _renamed_function(
+    node: AlterRenameStatement, catalog: PlannerCatalog, session: SessionNames
+) -> Rename:
+    """Raises ``UnsupportedSql`` if an object calls the function."""
+    entry = find_object(object_parts(node.this), "FUNCTION", catalog, session)
+    assert isinstance(entry, FunctionEntry)
+    dependents = catalog.dependents(entry.id)
+    if dependents:
+        raise UnsupportedSql(
+            f'function "{entry.name.item}" cannot be renamed, because "{dependents[0].name}" calls it',
+            hint="drop what calls it, and create it again afterwards",
+        )
+    new_name = fold(node.args["to"])
+    to = entry.name.sibling(signature(new_name, entry.function.types))
+    check_free(to, catalog)
+    definition = parse_one(entry.create_sql)
+    for column in definition.args["query"].find_all(exp.Column):
+        if fold(column.args.get("table")) == entry.function.name:
+            raise UnsupportedSql(
+                f'function "{entry.name.item}" cannot be renamed, because its body has its name',
+                hint="use CREATE FUNCTION, and name parameters without the function",
+            )
+    definition.this.set("this", identifier(new_name))
+    return Rename("function", entry.id, entry.name, to, ((entry.id, to_sql(definition)),))
+
+
 def _refers(entry: RelationEntry, name: tuple[str, ...]) -> bool:
     """Whether a foreign key of the table refers to the table with this full name."""
     return entry.table is not None and any(
         constraint.target == name for constraint in entry.table.constraints
     )
+
+
+_READING = (CreateViewStatement, CreateFunctionStatement)
+"""The definitions that read relations by name."""
 
 
 def renamed(create_sql: str, name: QualifiedName, to: QualifiedName) -> str:
@@ -175,7 +215,7 @@ def renamed(create_sql: str, name: QualifiedName, to: QualifiedName) -> str:
     for table in list(node.find_all(exp.Table)):
         if parts(table) != full:
             continue
-        is_read = isinstance(node, CreateViewStatement) and table is not node.this
+        is_read = isinstance(node, _READING) and table is not node.this
         table.set("this", identifier(to.item))
         if is_read and table.args.get("alias") is None:
             table.set("alias", exp.TableAlias(this=identifier(name.item)))

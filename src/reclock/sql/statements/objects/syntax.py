@@ -8,6 +8,7 @@ from sqlglot import exp
 from sqlglot.generator import Generator
 
 from reclock.errors import UnsupportedSql
+from reclock.sql.statements.functions.names_syntax import object_name
 from reclock.sql.statements.tables.alter_syntax import rename_part
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
@@ -17,7 +18,7 @@ from reclock.sql.syntax.writing import generates, joined, listed, when
 
 class DropStatement(Statement):
     """``kind`` is ``SOURCE``, ``TABLE``, ``VIEW``, ``MATERIALIZED VIEW``, ``INDEX``, ``SINK``,
-    ``SECRET``, ``CONNECTION`` or ``SEQUENCE``.
+    ``SECRET``, ``CONNECTION``, ``SEQUENCE`` or ``FUNCTION``.
 
     ``behavior`` is ``CASCADE``, ``RESTRICT`` or absent.
     """
@@ -31,7 +32,7 @@ class DropStatement(Statement):
 
 
 class AlterRenameStatement(Statement):
-    """``kind`` is ``SOURCE``, ``TABLE``, ``SECRET``, ``CONNECTION`` or ``SEQUENCE``."""
+    """``kind`` is ``SOURCE``, ``TABLE``, ``SECRET``, ``CONNECTION``, ``SEQUENCE`` or ``FUNCTION``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": True, "exists": False, "to": True}
 
@@ -43,16 +44,15 @@ class AlterOwnerStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": True, "to": True}
 
 
-_KINDS = "SOURCE|TABLE|VIEW|INDEX|SINK|SECRET|CONNECTION|SEQUENCE"
+_KINDS = "SOURCE|TABLE|VIEW|INDEX|SINK|SECRET|CONNECTION|SEQUENCE|FUNCTION"
 
 
 @parses(f"DROP {_KINDS}", "DROP MATERIALIZED VIEW")
 def drop(parser: StatementParser, words: tuple[str, ...]) -> DropStatement:
     exists = parser.if_exists()
-    names = parser.comma_list(StatementParser.object_name)
-    return DropStatement(
-        kind=" ".join(words[1:]), names=names, exists=exists, behavior=parser.drop_behavior()
-    )
+    kind = " ".join(words[1:])
+    names = parser.comma_list(lambda parser: object_name(parser, kind))
+    return DropStatement(kind=kind, names=names, exists=exists, behavior=parser.drop_behavior())
 
 
 @parses(f"ALTER {_KINDS}", "ALTER MATERIALIZED VIEW")
@@ -60,7 +60,7 @@ def alter(parser: StatementParser, words: tuple[str, ...]) -> Statement:
     """RENAME TO and OWNER TO; the family of the kind has what else can be altered."""
     kind = " ".join(words[1:])
     exists = parser.if_exists()
-    name = parser.object_name()
+    name = object_name(parser, kind)
     if not exists and parser.accept("OWNER", "TO"):
         return AlterOwnerStatement(kind=kind, this=name, to=parser.role_name())
     if parser.accept("RENAME"):

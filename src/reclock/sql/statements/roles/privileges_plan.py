@@ -26,6 +26,7 @@ from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, fold, nearest, parts
 from reclock.sql.owned import described, name_of
 from reclock.sql.planning.registry import plans, require_experimental_mode
+from reclock.sql.statements.functions.signatures import object_parts
 from reclock.sql.statements.objects.syntax import AlterOwnerStatement
 from reclock.sql.statements.roles.plan import find_role, grantee_ids, role_ids
 from reclock.sql.statements.roles.privileges_syntax import (
@@ -76,9 +77,9 @@ def _targets(
             if relation.is_system:
                 raise SystemObjectProtected(str(relation.name))
             yield Kind.ITEM, relation.id
-    elif kind in ("SECRET", "CONNECTION", "SEQUENCE"):
+    elif kind in ("SECRET", "CONNECTION", "SEQUENCE", "FUNCTION"):
         yield from (
-            (Kind.ITEM, find_object(parts(name), kind, catalog, session).id)
+            (Kind.ITEM, find_object(object_parts(name), kind, catalog, session).id)
             for name in node.args["names"]
         )
     elif kind == "ALL TABLES IN SCHEMA":
@@ -193,7 +194,7 @@ def change_owner(
     to = find_role(node.args["to"], catalog, session)
     if kind in _PLACES:
         return ChangeOwner(place(kind, node.this, catalog, session), (), to.id, kind.lower())
-    entry = find_object(parts(node.this), kind, catalog, session)
+    entry = find_object(object_parts(node.this), kind, catalog, session)
     if entry.is_system:
         raise SystemObjectProtected(str(entry.name))
     if isinstance(entry, IndexEntry):

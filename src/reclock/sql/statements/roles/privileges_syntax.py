@@ -10,6 +10,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from reclock.catalog.acl import Privilege
 from reclock.errors import SqlSyntaxError, UnsupportedSql
+from reclock.sql.statements.functions.names_syntax import object_name
 from reclock.sql.syntax import nodes
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
@@ -61,11 +62,12 @@ class DefaultPrivilegesStatement(Statement):
     }
 
 
-_GRANTED = ("TABLE", "SECRET", "CONNECTION", "SEQUENCE", "SCHEMA", "DATABASE", "CLUSTER")
-PLURALS = {f"{kind}S": kind for kind in _GRANTED}
+_WITH_DEFAULTS = ("TABLE", "SECRET", "CONNECTION", "SEQUENCE", "SCHEMA", "DATABASE", "CLUSTER")
+_GRANTED = (*_WITH_DEFAULTS, "FUNCTION")
+PLURALS = {f"{kind}S": kind for kind in _WITH_DEFAULTS}
 _OPEN_TO_ALL = ("CONNECT", "TEMPORARY", "TEMP")
 """Privileges of PostgreSQL that nobody needs here."""
-_UNSUPPORTED = ("REFERENCES", "TRIGGER", "TRUNCATE", "EXECUTE", "MAINTAIN", "SET")
+_UNSUPPORTED = ("REFERENCES", "TRIGGER", "TRUNCATE", "MAINTAIN", "SET")
 """Privileges of PostgreSQL for what does not exist here, or what takes ownership."""
 _UNSUPPORTED_PLURALS = ("TYPES", "FUNCTIONS", "ROUTINES")
 
@@ -164,7 +166,7 @@ def _targets(parser: StatementParser) -> tuple[str, list[exp.Expression] | None]
     kind = parser.last_word if not is_name and parser.accept_any(_GRANTED) else "TABLE"
     if kind == "CLUSTER":
         return kind, parser.comma_list(lambda parser: parser.word("the name of a cluster"))
-    return kind, parser.comma_list(StatementParser.object_name)
+    return kind, parser.comma_list(lambda parser: object_name(parser, kind))
 
 
 def _grantees(parser: StatementParser, verb: str) -> list[exp.Identifier]:

@@ -29,7 +29,17 @@ def in_renamed_schema(create_sql: str, schema: tuple[str, str], to: str) -> str 
     for call in sequences:
         name = QualifiedName(schema[0], to, sequence_parts(call)[-1])
         call.set("this", str(name))
-    return to_sql(node) if relations or sequences else None
+    functions = [dot for dot in node.find_all(exp.Dot) if _called_schema(dot) == schema]
+    for dot in functions:
+        dot.this.set("expression", identifier(to))
+    return to_sql(node) if relations or sequences or functions else None
+
+
+def _called_schema(node: exp.Dot) -> tuple[str, str] | None:
+    """The database and the schema of the function that is called with its full name."""
+    if not isinstance(node.expression, exp.Anonymous) or not isinstance(node.this, exp.Dot):
+        return None
+    return fold(node.this.this), fold(node.this.expression)
 
 
 def _relation_of(column: exp.Column, schema: tuple[str, str]) -> str | None:

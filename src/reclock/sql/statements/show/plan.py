@@ -31,6 +31,7 @@ from reclock.sql.queries.overloads import call
 from reclock.sql.queries.planned import scalar_of
 from reclock.sql.queries.scope import Scope as ExpressionScope
 from reclock.sql.statements.clusters.plan import create_cluster_text
+from reclock.sql.statements.functions.signatures import object_parts
 from reclock.sql.statements.query.values import Select
 from reclock.sql.statements.show.syntax import (
     ShowColumnsStatement,
@@ -125,6 +126,13 @@ def show_objects(
                 ((entry.name.item,) for entry in relations if entry.type is ItemType.TABLE),
                 node,
             )
+        case "FUNCTIONS":
+            rows = (
+                (entry.name.item,)
+                for entry in catalog.within(scope).values()
+                if entry.type is ItemType.FUNCTION
+            )
+            return shown({"name": TEXT}, rows, node)
         case "SINKS":
             rows = (
                 (
@@ -179,7 +187,7 @@ def show_create(
         return shown(
             {"name": TEXT, "create_cluster": TEXT}, [create_cluster_text(node.this, catalog)], node
         )
-    entry = find_object(parts(node.this), kind, catalog, session, may_be_quarantined=True)
+    entry = find_object(object_parts(node.this), kind, catalog, session, may_be_quarantined=True)
     text = entry.create_sql
     if text is None:
         raise UnsupportedSql(f'"{entry.name}" is built in: it has no CREATE statement')

@@ -7,6 +7,7 @@ from typing import ClassVar
 from sqlglot import exp
 from sqlglot.generator import Generator
 
+from reclock.sql.statements.functions.names_syntax import object_name
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
@@ -33,14 +34,17 @@ class ShowCreateStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": True}
 
 
-_CREATED = ("MATERIALIZED VIEW", "SOURCE", "TABLE", "VIEW", "INDEX", "SINK", "CONNECTION")
+_CREATED = (
+    *("MATERIALIZED VIEW", "SOURCE", "TABLE", "VIEW", "INDEX", "SINK", "CONNECTION"),
+    "FUNCTION",
+)
 
 
 @parses("SHOW CREATE")
 def show_create(parser: StatementParser, words: tuple[str, ...]) -> ShowCreateStatement:
     kind = parser.accept_first(*_CREATED)
     if kind is not None:
-        return ShowCreateStatement(kind=kind, this=parser.object_name())
+        return ShowCreateStatement(kind=kind, this=object_name(parser, kind))
     if parser.accept("CLUSTER"):
         return ShowCreateStatement(kind="CLUSTER", this=parser.cluster_name())
     return parser.unsupported("SHOW CREATE")
@@ -54,7 +58,7 @@ def show_columns(parser: StatementParser, words: tuple[str, ...]) -> ShowColumns
 
 
 @parses(
-    "SHOW SECRETS|CONNECTIONS|SOURCES|TABLES|VIEWS|INDEXES|SINKS|OBJECTS|DATABASES|SCHEMAS|CLUSTERS|ROLES",
+    "SHOW SECRETS|CONNECTIONS|SOURCES|TABLES|VIEWS|INDEXES|SINKS|FUNCTIONS|OBJECTS|DATABASES|SCHEMAS|CLUSTERS|ROLES",
     "SHOW CLUSTER REPLICAS",
 )
 def show_objects(parser: StatementParser, words: tuple[str, ...]) -> ShowObjectsStatement:

@@ -25,7 +25,7 @@ from reclock.plan.relational import Plan, collections
 from reclock.plan.rules import optimize
 from reclock.plan.scalars import ColumnRef
 from reclock.plan.temporal import check_maintainable
-from reclock.sql.catalog.entries import Entry, IndexEntry, RelationEntry
+from reclock.sql.catalog.entries import Entry, FunctionEntry, IndexEntry, RelationEntry
 from reclock.sql.catalog.lookups import find_object
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import (
@@ -39,6 +39,7 @@ from reclock.sql.names import (
 from reclock.sql.planning.definitions import chosen_cluster, definition_text, kind_of, skip_existing
 from reclock.sql.planning.registry import Skipped, plans, plans_item
 from reclock.sql.queries.columns import check_columns, check_stored
+from reclock.sql.queries.defined_functions import number_names, qualify_names
 from reclock.sql.queries.index_keys import index_key
 from reclock.sql.queries.query import definition_context, plan_query
 from reclock.sql.queries.views import expand
@@ -47,7 +48,7 @@ from reclock.sql.statements.tables.alter_plan import AlterTable
 from reclock.sql.statements.tables.unique_indexes import add_unique_index
 from reclock.sql.statements.views.replacement import (
     NO_REPLACEMENT,
-    ViewReplacement,
+    DefinitionReplacement,
     catalog_after,
     materialized_in,
     plan_replacement,
@@ -112,7 +113,7 @@ def create_view(
     )
 
 
-def _replacement(old: Entry, view: DefinedView, catalog: PlannerCatalog) -> ViewReplacement:
+def _replacement(old: Entry, view: DefinedView, catalog: PlannerCatalog) -> DefinitionReplacement:
     """Raises ``DependentObjects`` and others if an object that depends on the old view, or its index,
     cannot follow."""
     new = RelationEntry(
@@ -126,12 +127,20 @@ def _replacement(old: Entry, view: DefinedView, catalog: PlannerCatalog) -> View
         view.depends_on,
     )
     replacement = plan_replacement(old, new, catalog)
+    check_recreated(new, replacement, catalog)
+    return replacement
+
+
+def check_recreated(
+    new: RelationEntry | FunctionEntry, replacement: DefinitionReplacement, catalog: PlannerCatalog
+) -> None:
+    """Raises if an object that depends on the old view or function cannot be planned over the new
+    one, or cannot be maintained any more."""
     if replacement.recreated:
         after = catalog_after(new, replacement, catalog)
         for dependent in materialized_in(after, replacement):
             if dependent.query is not None:
                 _check_maintainable(dependent.query, after)
-    return replacement
 
 
 def define_view(
@@ -140,6 +149,7 @@ def define_view(
     """The view's plan. The relations that ``node`` names are then qualified in it, and the time zone
     is written in it if the plan depends on one other than UTC."""
     context = definition_context(catalog, session)
+    number_names(node)
     with planned_in(_zone_of(node, session)) as zone:
         plan = plan_query(node.args["query"], context).embedded
     node.set("zone", exp.Literal.string(zone.name) if zone.is_asked else None)
@@ -156,10 +166,7 @@ def define_view(
     )
     key = unique_key(plan)
     desc = RelationDesc(plan.desc.columns, tuple(names[i] for i in key) if key else None)
-    for table, qualified in context.named:
-        full = qualified.to_table()
-        for part in ("this", "db", "catalog"):
-            table.set(part, full.args.get(part))
+    qualify_names(node, context)
     return DefinedView(plan, desc, frozenset(context.depends_on), node.args["query"])
 
 
@@ -263,7 +270,7 @@ class CreateView:
     plan: Plan
     desc: RelationDesc
     depends_on: frozenset[GlobalId]
-    replacement: ViewReplacement = NO_REPLACEMENT
+    replacement: DefinitionReplacement = NO_REPLACEMENT
     index: CreateIndex | None = None
 
     @property

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import RelationDesc
 from reclock.errors import DependentObjects, InternalError, InvalidViewReplacement
-from reclock.sql.catalog.entries import Entry, IndexEntry, RelationEntry
+from reclock.sql.catalog.entries import Entry, FunctionEntry, IndexEntry, RelationEntry
 from reclock.sql.catalog.lookups import dependents_closure, snapshot_of
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import quote
@@ -19,25 +19,28 @@ from reclock.sql.syntax.parse import parse_one
 
 
 @dataclass(frozen=True, slots=True)
-class ViewReplacement:
-    """``dropped`` are the old view and its indexes, these first. ``recreated`` are the views and
-    indexes that depend on it, in this order, and their definitions over the new view."""
+class DefinitionReplacement:
+    """``dropped`` are the old view and its indexes, these first, or the old function. ``recreated``
+    are the views, functions and indexes that depend on it, in this order, and their definitions over
+    the new one."""
 
     dropped: tuple[GlobalId, ...] = ()
     recreated: tuple[tuple[GlobalId, str], ...] = ()
 
 
-NO_REPLACEMENT = ViewReplacement()
+NO_REPLACEMENT = DefinitionReplacement()
 
 
-def plan_replacement(old: Entry, new: RelationEntry, catalog: PlannerCatalog) -> ViewReplacement:
+def plan_replacement(
+    old: Entry, new: RelationEntry, catalog: PlannerCatalog
+) -> DefinitionReplacement:
     """Raises ``DependentObjects`` if ``new`` depends on the old view, or if objects depend on it that
     cannot follow, and ``InvalidViewReplacement`` if they would lose a column."""
     closure, names = dependents_closure({old.id}, catalog)
     if set(closure) & new.depends_on:
         raise DependentObjects("view", str(old.name), [str(new.name)])
     if not names:
-        return ViewReplacement(closure)
+        return DefinitionReplacement(closure)
     if not isinstance(old, RelationEntry) or any(id.startswith("t") for id in closure):
         raise DependentObjects("view", str(old.name), names)  # it is quarantined, or temporary
     others = [
@@ -56,13 +59,33 @@ def plan_replacement(old: Entry, new: RelationEntry, catalog: PlannerCatalog) ->
     dependents.plan()
     own = {old.id, *(index.id for index in catalog.indexes_on(old.id))}
     recreated = tuple((id, text) for id, text in dependents.recreated.items() if id not in own)
-    return ViewReplacement(tuple(id for id in closure if id in own), recreated)
+    return DefinitionReplacement(tuple(id for id in closure if id in own), recreated)
+
+
+def plan_function_replacement(old: FunctionEntry, catalog: PlannerCatalog) -> DefinitionReplacement:
+    """What becomes of the objects that call the function, which keeps its parameters and result.
+    Raises ``DependentObjects`` if objects call it that cannot follow."""
+    closure, names = dependents_closure({old.id}, catalog)
+    entries = [
+        catalog.entry(id) for id in sorted(set(closure) - {old.id}, key=lambda id: int(id[1:]))
+    ]
+    if not all(map(_can_follow, entries)):
+        raise DependentObjects("function", str(old.name), names)
+    return DefinitionReplacement(
+        (old.id,), tuple((entry.id, entry.create_sql or "") for entry in entries if entry)
+    )
+
+
+def _can_follow(entry: Entry | None) -> bool:
+    is_view = isinstance(entry, RelationEntry) and entry.query is not None
+    is_kept = entry is not None and not entry.id.startswith("t")
+    return is_kept and (is_view or isinstance(entry, IndexEntry | FunctionEntry))
 
 
 def catalog_after(
-    new: RelationEntry, replacement: ViewReplacement, catalog: PlannerCatalog
+    new: RelationEntry | FunctionEntry, replacement: DefinitionReplacement, catalog: PlannerCatalog
 ) -> PlannerCatalog:
-    """The catalog in which ``new`` replaced the old view. Raises what planning an object raises that
+    """The catalog in which ``new`` replaced the old view or function. Raises what planning an object raises that
     depends on it."""
     gone = {*replacement.dropped, *(id for id, _ in replacement.recreated)}
     after = catalog.at(snapshot_of(catalog), catalog.settings, gone)
@@ -76,7 +99,9 @@ def catalog_after(
     return after
 
 
-def materialized_in(catalog: PlannerCatalog, replacement: ViewReplacement) -> list[RelationEntry]:
+def materialized_in(
+    catalog: PlannerCatalog, replacement: DefinitionReplacement
+) -> list[RelationEntry]:
     """The views that depend on the replaced one and that an index maintains."""
     entries = [catalog.entry(id) for id, _ in replacement.recreated]
     ids = dict.fromkeys(entry.on for entry in entries if isinstance(entry, IndexEntry))

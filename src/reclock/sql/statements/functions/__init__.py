@@ -1,0 +1,1 @@
+"""User-defined functions: CREATE and ALTER FUNCTION."""
