@@ -16,7 +16,7 @@ from reclock.adapter.copy.transfer import CopyIn, CopyOut
 from reclock.adapter.session.session import Session
 from reclock.adapter.transaction.session_transactions import TransactionStatus
 from reclock.algebra import relations as r
-from reclock.errors import CopyAbandoned, ReclockError
+from reclock.errors import CopyAbandoned, ReclockError, UnsupportedSql
 from reclock.runtime.environment import Environment
 from reclock.sql.statements.copy.formats import LineFormat
 
@@ -154,6 +154,26 @@ def test_rows_come_and_go_in_binary(session: Session) -> None:
         == "COPY 2"
     )
     assert rows_of(session) == [("1", "none", "2.50"), ("2", "none", "3.00")]
+
+
+def test_arrays_of_several_dimensions_come_and_go(session: Session) -> None:
+    list(session.execute("CREATE TABLE grids (n int, a int[][], b text[3][3])"))
+    data = b'1\t{{1,2},{3,NULL}}\t{{"a b"},{x}}\n2\t{}\t\\N\n'
+    assert copy_in(session, "COPY grids FROM STDIN", data) == "COPY 2"
+    copied = "COPY (SELECT * FROM grids ORDER BY n) TO STDOUT"
+    assert lines_of(answer(session, copied)) == data
+    binary = lines_of(answer(session, f"{copied} WITH BINARY"))
+    assert copy_in(session, "COPY grids FROM STDIN (FORMAT 'binary')", binary) == "COPY 2"
+    other = answer(session, "COPY (SELECT 3, ARRAY[1], NULL) TO STDOUT WITH BINARY")
+    for form, wrong in (
+        ("text", b"3\t{1,2}\t\\N\n"),
+        ("text", b"3\t[0:1][1:1]={{1},{2}}\t\\N\n"),
+        ("binary", lines_of(other)),
+    ):
+        with pytest.raises(UnsupportedSql):
+            copy_in(session, f"COPY grids FROM STDIN (FORMAT '{form}')", wrong)
+    rows = "SELECT count(*), count(DISTINCT a), max(a[2][1]) FROM grids"
+    assert lines_of(answer(session, f"COPY ({rows}) TO STDOUT")) == b"4\t2\t3\n"
 
 
 def test_a_client_that_gives_up_writes_nothing_and_fails_its_block(session: Session) -> None:

@@ -48,6 +48,11 @@ VALUES = {
         Interval, st.integers(-100, 100), st.integers(-100, 100), st.integers(-(2**50), 2**50)
     ),
     r.array(r.INTEGER): st.lists(st.none() | st.integers(-(2**31), 2**31 - 1), max_size=3),
+    r.array(r.INTEGER, 2): st.integers(1, 3).flatmap(
+        lambda width: st.lists(
+            st.lists(st.none() | st.integers(0, 9), min_size=width, max_size=width), max_size=3
+        )
+    ),
     **RANGE_VALUES,
     r.array(r.TEXT): st.lists(st.none() | st.text('aä \\",{}', max_size=4), max_size=3),
 }

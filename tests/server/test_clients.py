@@ -145,6 +145,8 @@ def test_asyncpg_sends_and_reads_arrays(sql_server: SqlServer) -> None:
                 await connection.fetchval("SELECT $1::numeric[]", [Decimal("1.5"), None]),
                 await connection.fetchval("SELECT $1::timestamp[]", [datetime(2024, 2, 29, 12)]),
                 await connection.fetchval("SELECT $1::boolean[]", [True, False]),
+                await connection.fetchval("SELECT $1::int[]", [[1, 2], [3, None]]),
+                await connection.fetchval("SELECT $1 || ARRAY[[5, 6]]", [[1, 2]]),
             ]
         finally:
             await connection.close()
@@ -155,6 +157,8 @@ def test_asyncpg_sends_and_reads_arrays(sql_server: SqlServer) -> None:
         [Decimal("1.5"), None],
         [datetime(2024, 2, 29, 12)],
         [True, False],
+        [[1, 2], [3, None]],
+        [[1, 2], [5, 6]],
     ]
     assert asyncio.run(use()) == expected
 

@@ -188,9 +188,22 @@ def test_a_catalog_expression_has_this_value(
     assert found == value or (value == b"binary" and isinstance(found, bytes))
 
 
-@pytest.mark.parametrize("values", [["a", None, 'q"uote,{}\\'], [1, 2, None], [True, False], []])
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["a", None, 'q"uote,{}\\'],
+        [1, 2, None],
+        [True, False],
+        [],
+        [[1, 2], [3, None]],
+        [[["a", "b c"]], [[None, "{"]]],
+    ],
+)
 def test_arrays_go_there_and_back(server: SqlServer, values: list[Any]) -> None:
-    kind = "text" if not values else {str: "text", int: "int", bool: "bool"}[type(values[0])]
+    element: Any = values
+    while isinstance(element, list) and element:
+        element = element[0]
+    kind = {list: "text", str: "text", int: "int", bool: "bool"}[type(element)]
     with server.connect() as connection:
         for marker in ("%s", "%t", "%b"):
             [found] = connection.execute(f"SELECT {marker}::{kind}[]", [values]).fetchone() or [

@@ -54,6 +54,7 @@ COLUMNS = {
         "n int, i int4range, b int8range, m numrange, d daterange, s tsrange, z tstzrange, "
         "x text, e int"
     ),
+    "grids": "n int, a int[][], c int[][][], x text[][], m numeric[][], s int[]",
     "amounts": "n int, m numeric, p numeric(10, 2), k bigint, s text",
     "moments": "n int, at timestamptz, l timestamp, d date, s text, i interval",
 }
@@ -149,6 +150,23 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
         (7, "[1,5)", "[0,1)", "(1.5,)", "[2024-01-01,2024-02-01)", None, None, "[,3)", -5),
         (8, "[1,3)", "[0,2)", "[1.5,2.25]", "(,)", None, None, '["4","5"]', 0),
     ],
+    "grids": [
+        (
+            1,
+            [[1, 2], [3, 4]],
+            [[[1, 2], [3, 4]], [[5, 6], [7, None]]],
+            [["a b", None], ["", '"\\']],
+            [list(_M), list(_M)],
+            [1, 2],
+        ),
+        (2, [[1, 2], [3, None]], [[[1], [2]]], [["x", "NULL", "null"]], [[Decimal(7)]], [3, 4]),
+        (3, [], [], [], [], []),
+        (4, None, None, None, None, None),
+        (5, [[1], [5]], [[[1]], [[5]]], [["{"], ["}"], [","]], [[None]], [1]),
+        (6, [[1, 2]], [], [["x"]], None, [1, 2]),
+        (7, [[1, 2], [3, 4]], [[[1, 2, 3, 4]]], [["a b", None], ["", '"\\']], [_M], None),
+        (8, [[1], [2], [3], [4]], [[[1], [2], [3], [4]]], [["x", "y"]], [[Decimal(7)]], [5]),
+    ],
     "amounts": [
         (1, Decimal("0.5"), Decimal("0.50"), 10, "0.25"),
         (2, Decimal("12.125"), Decimal("-3.10"), 3, "100"),
@@ -226,7 +244,7 @@ ON_SPARK = ("intervals", "bits", "regexps", "frames", "bytes", "read_numbers", "
 """Those that both engines compute."""
 NOT_ON_SPARK = (
     *("generate_series", "EXCLUDE", "nth_value(g, 1)", "RANGE BETWEEN '"),
-    *("t::text", "greatest(ROW", "to_jsonb(array_agg"),
+    *("t::text", "greatest(ROW", "to_jsonb(array_agg", "greatest(a,", "to_jsonb(a)"),
 )
 
 
@@ -355,7 +373,9 @@ def row_types(server: psycopg.Connection) -> dict[int, str]:
     return {oid: name for row in rows for oid, name in zip(row, ("record", "_record"), strict=True)}
 
 
-PRINTED_BY_BOTH = ("uuids", "numerics", "times", "held", "ranges_on_both", "records")
+PRINTED_BY_BOTH = (
+    *("uuids", "numerics", "times", "held", "dimensions", "ranges_on_both", "records"),
+)
 """Files of queries whose printed values are compared, which both engines compute."""
 PRINTED = (*PRINTED_BY_BOTH, "ranges")
 

@@ -118,7 +118,9 @@ PSEUDO_TYPES = {
 def type_oid(type: ScalarType) -> int:
     if type in _VECTORS:
         return _VECTORS[type].oid
-    return TYPES[type.element.name].array_oid if type.element is not None else TYPES[type.name].oid
+    if type.base in _VECTORS:
+        return _VECTORS[type.base].array_oid
+    return TYPES[type.base.name].array_oid if type.element is not None else TYPES[type.name].oid
 
 
 def type_size(type: ScalarType) -> int:
@@ -162,7 +164,7 @@ def type_rows() -> Iterator[TypeId]:
             "P" if each.category == "P" else "A",
             ScalarType(TypeName.ARRAY, element=each.type),
         )
-        for each in _TYPES
+        for each in [*_TYPES, *_VECTORS.values()]
     )
     return iter(sorted([*_TYPES, *_VECTORS.values(), *arrays], key=lambda each: each.oid))
 

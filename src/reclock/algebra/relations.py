@@ -78,9 +78,11 @@ class ScalarType:
     precision, or is computed of such: a value that has more digits after the point than ``scale``
     is an error there, where ``numeric(p, s)`` rounds it.
 
-    ``element`` belongs to ``ARRAY`` and ``VECTOR``: arrays have one dimension, and their elements
-    are no arrays; vectors are the arrays of PostgreSQL's own catalog, counted from 0 and printed
-    otherwise.
+    ``element`` belongs to ``ARRAY`` and ``VECTOR``. The element of an array of several dimensions
+    is an array of one dimension less, so that a type says how many there are: ``integer[][]``.
+    Clients know all of them as ``integer[]``, as in PostgreSQL. An array without elements is an
+    empty list, whatever its dimensions. Vectors are the arrays of PostgreSQL's own catalog, counted
+    from 0 and printed otherwise.
 
     ``fields`` belong to ``RECORD``.
     """
@@ -114,6 +116,21 @@ class ScalarType:
         return replace(self, element=element, is_unconstrained=self.name is TypeName.NUMERIC)
 
     @property
+    def dimensions(self) -> int:
+        """Of an array or a vector; 0 of any other type."""
+        if self.element is None:
+            return 0
+        return 1 + (self.element.dimensions if self.element.name is TypeName.ARRAY else 0)
+
+    @property
+    def base(self) -> ScalarType:
+        """Of an array or a vector the type of the elements, whatever the number of dimensions; any
+        other type itself."""
+        if self.element is None:
+            return self
+        return self.element.base if self.element.name is TypeName.ARRAY else self.element
+
+    @property
     def is_integer(self) -> bool:
         return self.name in (TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT)
 
@@ -137,7 +154,7 @@ class ScalarType:
     def is_stored(self) -> bool:
         """Whether a collection can hold its values."""
         if self.name is TypeName.ARRAY and self.element is not None:
-            return self.element.is_flat
+            return self.base.is_flat
         return self.is_flat or self.name is TypeName.INTERVAL
 
     @property
@@ -158,7 +175,7 @@ class ScalarType:
     @property
     def is_of_records(self) -> bool:
         """Whether its values are records, or arrays of records."""
-        return (self.element or self).name is TypeName.RECORD
+        return self.base.name is TypeName.RECORD
 
     @property
     def has_intervals(self) -> bool:
@@ -223,9 +240,11 @@ def numeric(precision: int | None = None, scale: int = 9) -> ScalarType:
     return ScalarType(TypeName.NUMERIC, precision, scale)
 
 
-def array(element: ScalarType) -> ScalarType:
+def array(element: ScalarType, dimensions: int = 1) -> ScalarType:
     """Arrays of ``element``, counted from 1."""
-    return ScalarType(TypeName.ARRAY, element=element)
+    for _ in range(dimensions):
+        element = ScalarType(TypeName.ARRAY, element=element)
+    return element
 
 
 def record(fields: Iterable[RecordField]) -> ScalarType:

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, is_dataclass
 from enum import StrEnum
-from functools import partial
 from itertools import repeat
 from typing import Any, TextIO
 
@@ -17,7 +16,7 @@ from reclock.adapter.context.texts import text_of, texts
 from reclock.algebra.relations import RelationDesc, ScalarType, TypeName
 from reclock.cli.tables import Portion, print_records, print_table
 from reclock.errors import InvalidOption, ReclockError
-from reclock.sql.queries.literals import parse_text
+from reclock.sql.queries.literals import read_array
 
 
 class Format(StrEnum):
@@ -124,5 +123,5 @@ def _json_reader(type: ScalarType) -> Callable[[str], object]:
         case TypeName.VECTOR:
             return lambda text: list(map(int, text.split()))
         case TypeName.ARRAY:
-            return partial(parse_text, type=type)
+            return lambda text: read_array(text, type)[0]
     return str

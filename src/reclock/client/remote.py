@@ -14,6 +14,7 @@ from psycopg.abc import Buffer
 from psycopg.adapt import Loader
 from psycopg.types.string import TextLoader
 
+from reclock.algebra.array_shapes import with_dimensions
 from reclock.algebra.interval_reading import interval_of
 from reclock.algebra.object_ids import type_rows
 from reclock.algebra.relations import TEXT, Column, TypeName, numeric
@@ -170,6 +171,9 @@ def _array(described: psycopg.Column, values: Sequence[Any]) -> pa.Array:
     """The values in the Arrow type that an embedded client gives them. A numeric without a
     precision has the digits it needs."""
     column = _column(described)
+    if column.type.name is TypeName.ARRAY:
+        first = next((value for value in values if value), None)
+        return pa.array(values, result_type(with_dimensions(first, column.type)))
     if column.type.name is not TypeName.NUMERIC:
         return pa.array(values, result_type(column.type))
     if described.precision is not None:

@@ -4,14 +4,18 @@ a column."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
 
 import pyarrow as pa
 
 from reclock.algebra import array_texts
+from reclock.algebra.array_shapes import shape
 from reclock.algebra.interval_reading import parse_interval
 from reclock.algebra.json_documents import dumps, loads
 from reclock.algebra.relations import INTERVAL, ScalarType
 from reclock.collections.schema import arrow_type
+from reclock.errors import UnsupportedSql
 
 Elements = Callable[[Sequence[str | None]], pa.Array]
 """Decodes the texts of elements, or their documents."""
@@ -21,11 +25,7 @@ def of_texts(texts: Sequence[str | None], type: ScalarType, decode: Elements) ->
     """The values that PostgreSQL writes so. Raises ``ValueError``."""
     if type.element is None:
         return _intervals(texts)
-    try:
-        lists = [None if text is None else array_texts.elements(text) for text in texts]
-    except ValueError as error:
-        raise ValueError(f'"{str(error)[:40]}" is not an array of one dimension') from error
-    return _arrays(lists, type, decode)
+    return _arrays([_items(text, type) for text in texts], type, decode)
 
 
 def of_documents(documents: Sequence[str | None], type: ScalarType, decode: Elements) -> pa.Array:
@@ -36,23 +36,52 @@ def of_documents(documents: Sequence[str | None], type: ScalarType, decode: Elem
         raise ValueError(f"found {dumps(wrong)[:40]}")
     if type.element is None:
         return _intervals(values)
-    lists = [
-        None if value is None else [None if item is None else dumps(item) for item in value]
-        for value in values
-    ]
+    lists = [None if value is None else _documents(value, type) for value in values]
     return _arrays(lists, type, decode)
 
 
-def _arrays(
-    lists: Sequence[list[str | None] | None], type: ScalarType, decode: Elements
-) -> pa.Array:
-    offsets, items = [0], list[str | None]()
+def _items(text: str | None, type: ScalarType) -> list[Any] | None:
+    if text is None:
+        return None
+    with suppress(ValueError, UnsupportedSql):
+        items = array_texts.elements(text)
+        if len(shape(items)) in (0, type.dimensions):
+            return items
+    raise _malformed(text, type)
+
+
+def _documents(value: list[Any], type: ScalarType) -> list[Any]:
+    """The documents of the elements."""
+
+    def documents(items: object, dimensions: int) -> list[Any]:
+        if not isinstance(items, list):
+            raise ValueError
+        if dimensions > 1:
+            return [documents(item, dimensions - 1) for item in items]
+        return [None if item is None else dumps(item) for item in items]
+
+    try:
+        items = documents(value, type.dimensions)
+        return items if shape(items) else []
+    except ValueError:
+        raise _malformed(dumps(value), type) from None
+
+
+def _malformed(text: str, type: ScalarType) -> ValueError:
+    count = "one dimension" if type.dimensions == 1 else f"{type.dimensions} dimensions"
+    return ValueError(f'"{text[:40]}" is not an array of {count}')
+
+
+def _arrays(lists: Sequence[list[Any] | None], type: ScalarType, decode: Elements) -> pa.Array:
+    assert type.element is not None
+    offsets, items = [0], list[Any]()
     for each in lists:
         items += each or ()
         offsets.append(len(items))
     missing = pa.array([each is None for each in lists], pa.bool_())
+    values = _arrays(items, type.element, decode) if type.dimensions > 1 else decode(items)
     return pa.ListArray.from_arrays(
-        pa.array(offsets, pa.int32()), decode(items), arrow_type(type), mask=missing
+        pa.array(offsets, pa.int32()), values, arrow_type(type), mask=missing
     )
 
 

@@ -254,7 +254,7 @@ def _composites(texts: pa.ChunkedArray, format: LineFormat, type: ScalarType) ->
     """The arrays or intervals that the texts are. Raises ``ValueError``."""
     is_json = isinstance(format, JsonFormat)
     values = (of_documents if is_json else of_texts)(
-        texts.to_pylist(), type, partial(_elements, type=type.element or type, is_json=is_json)
+        texts.to_pylist(), type, partial(_elements, type=type.base, is_json=is_json)
     )
     return pa.chunked_array([values])
 

@@ -29,7 +29,7 @@ from reclock.algebra.relations import JSONB, OID, TEXT, Column, ScalarType, Type
 from reclock.algebra.zones import UTC_NAME, Zone
 from reclock.errors import UnknownObject
 from reclock.server.messages import Field
-from reclock.sql.queries.literals import parse_text
+from reclock.sql.queries.literals import parse_text, read_array
 
 _TYPES: dict[int, ScalarType] = {
     **{row.oid: row.type for row in type_rows()},
@@ -195,5 +195,7 @@ def decode(raw: bytes | None, type: ScalarType, format: int, zone: Zone) -> obje
         text = decode_utf8(raw)
         if type.name is TypeName.NUMERIC:
             return parse_decimal(text)
+        if type.name is TypeName.ARRAY:
+            return read_array(text, type, zone)[0]
         return parse_text(text, type, zone)
     return decode_value(raw, type)

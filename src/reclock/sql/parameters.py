@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from reclock.algebra.array_shapes import with_dimensions
 from reclock.algebra.relations import ScalarType, TypeName, numeric
 from reclock.errors import IndeterminateType, UnknownParameter
 from reclock.plan.scalars import Literal, Parameter
@@ -65,10 +66,11 @@ NO_PARAMETERS = Parameters(is_open=False)
 
 
 def constant(value: Any, type: ScalarType) -> Literal:
-    """A parameter's value as a constant. A numeric keeps all its digits."""
+    """A parameter's value as a constant. A numeric keeps all its digits, and an array its
+    dimensions."""
     if isinstance(value, Decimal):
         _, digits, exponent = value.as_tuple()
         assert isinstance(exponent, int)
         scale = max(0, -exponent)
         return Literal(value, numeric(max(1, len(digits) + max(0, exponent), scale), scale))
-    return Literal(value, type)
+    return Literal(value, with_dimensions(value, type) if type.name is TypeName.ARRAY else type)

@@ -238,3 +238,36 @@ SELECT width_bucket(c, 0, 10, a - 1) FROM t
 SELECT width_bucket(c, a, 2, 5) FROM t
 SELECT width_bucket('NaN'::float8, c, 10, 5) FROM t
 SELECT width_bucket(c, 0, 'Infinity', 5) FROM t
+SELECT ARRAY[[1,2],[3]]
+SELECT ARRAY[ARRAY[1], NULL::int[]]
+SELECT ARRAY[ARRAY[1], ARRAY[[1]]]
+SELECT ARRAY[s, ARRAY[1, 2, 3]] FROM grids
+SELECT '{{1,2},{3}}'::int[]
+SELECT '{{1},2}'::int[]
+SELECT '{{1},NULL}'::int[]
+SELECT '{1,}'::int[]
+SELECT '[1:3]={1,2}'::int[]
+SELECT '{{1,2}'::int[]
+SELECT array_agg(s ORDER BY n) FROM grids WHERE n IN (1, 2, 4)
+SELECT array_agg(s) FROM grids WHERE n = 3
+SELECT array_agg(a) FROM grids WHERE n IN (1, 5)
+SELECT ARRAY(SELECT s FROM grids WHERE n IN (1, 5))
+SELECT ARRAY[[1,2]] || ARRAY[[1]]
+SELECT ARRAY[[[1]]] || ARRAY[1]
+SELECT a || ARRAY[n] FROM grids WHERE n = 1
+SELECT ARRAY[[1]] || 1
+SELECT array_append(ARRAY[[1]], 1)
+SELECT array_position(ARRAY[[1]], 1)
+SELECT array_positions(ARRAY[[1]], 1)
+SELECT array_remove(ARRAY[[1]], 1)
+SELECT array_fill(1, ARRAY[NULL::int])
+SELECT array_fill(1, NULL::int[])
+SELECT array_fill(2, ARRAY[-1])
+SELECT array_fill(2, ARRAY[99999, 99999])
+SELECT array_fill(NULL, ARRAY[3])
+SELECT n[1] FROM grids
+SELECT (a[1])[1] FROM grids
+SELECT '{1,2,3}'::int2[]::int2vector
+SELECT n::int2vector FROM grids
+SELECT '1 x'::int2vector
+SELECT '{1,2}'::int2vector

@@ -80,7 +80,7 @@ def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
 
 def check_years(column: pa.Array | pa.ChunkedArray) -> None:
     """Raises ``EvaluationError`` if a date or timestamp is not in the years from 1 to 9999."""
-    if pa.types.is_list(column.type):
+    while pa.types.is_list(column.type):
         column = pc.list_flatten(column)
     if pa.types.is_struct(column.type):
         chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reclock.algebra.array_shapes import shape
 from reclock.algebra.intervals import Interval, interval_of
 from reclock.algebra.numerics import printed
 from reclock.algebra.relations import ScalarType, TypeName
@@ -59,11 +60,7 @@ def text_of(value: Any) -> str:
         case bytes():
             return "\\x" + value.hex()
         case list() | tuple():
-            return (
-                "{"
-                + ",".join("NULL" if item is None else _element(text_of(item)) for item in value)
-                + "}"
-            )
+            return _array_text(value, text_of, len(shape(value)))
         case _:
             return str(value)
 
@@ -73,12 +70,8 @@ def writer(type: ScalarType, zone: str = UTC_NAME) -> Callable[[Any], str]:
     if type.name is TypeName.VECTOR:
         return lambda value: " ".join(map(str, value))
     if type.element is not None:
-        write = writer(type.element, zone)
-        return lambda value: (
-            "{"
-            + ",".join("NULL" if item is None else _element(write(item)) for item in value)
-            + "}"
-        )
+        write = writer(type.base, zone)
+        return lambda value: _array_text(value, write, type.dimensions)
     if type.name is TypeName.RECORD:
         writers = [writer(field.type, zone) for field in type.fields]
         return lambda value: _record_text(value, writers)
@@ -201,6 +194,15 @@ def _moment_texts(values: pa.Array) -> pa.Array:
         if values.type.tz
         else stripped
     )
+
+
+def _array_text(items: Sequence[Any], write: Callable[[Any], str], dimensions: int) -> str:
+    """An array of so many dimensions; ``write`` is of its elements."""
+    if dimensions > 1:
+        texts = [_array_text(item, write, dimensions - 1) for item in items]
+    else:
+        texts = ["NULL" if item is None else _element(write(item)) for item in items]
+    return f"{{{','.join(texts)}}}"
 
 
 def _element(text: str) -> str:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from reclock.adapter.context.texts import joined, text_of
 from reclock.adapter.copy.binary_values import decode_value, encode_column, with_lengths
+from reclock.algebra.array_shapes import check_value
 from reclock.algebra.relations import Column, ScalarType, TypeName
 from reclock.collections.schema import arrow_type
 from reclock.errors import BadCopyData, ReclockError
@@ -154,4 +155,7 @@ class BinaryReader:
 def _value(field: bytes, type: ScalarType) -> object:
     """The value for its column: a number is rounded to the scale. Raises if it does not fit."""
     value = decode_value(field, type)
+    if type.name is TypeName.ARRAY:
+        check_value(value, type)
+        return value
     return parse_text(text_of(value), type) if type.name is TypeName.NUMERIC else value

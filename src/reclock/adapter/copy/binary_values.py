@@ -6,6 +6,7 @@ Source of the formats: the ``…send`` and ``…recv`` functions of PostgreSQL's
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
@@ -18,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reclock.adapter.context.texts import decode_utf8, not_utf8
+from reclock.algebra.array_texts import MOST_DIMENSIONS
 from reclock.algebra.binary_scalars import (
     DAY_ZERO,
     date_binary,
@@ -34,7 +36,7 @@ from reclock.algebra.numerics import printed
 from reclock.algebra.object_ids import type_oid
 from reclock.algebra.relations import ScalarType, TypeName
 from reclock.algebra.textual import TEXTUAL_TYPES
-from reclock.errors import InvalidBinary
+from reclock.errors import InvalidBinary, UnsupportedSql
 from reclock.sql.queries.literals import number
 
 NULL = b"\xff\xff\xff\xff"
@@ -69,7 +71,7 @@ def encode_column(values: pa.Array, type: ScalarType) -> pa.Array:
 def value_encoder(type: ScalarType) -> Callable[[Any], bytes]:
     """Writes one value other than NULL."""
     if type.element is not None:
-        return partial(_array_binary, type.element)
+        return partial(_array_binary, type)
     if type.name is TypeName.RECORD:
         encoders = [(type_oid(field.type), value_encoder(field.type)) for field in type.fields]
         return partial(_record_binary, encoders)
@@ -78,15 +80,19 @@ def value_encoder(type: ScalarType) -> Callable[[Any], bytes]:
     return _object_id_binary if type.is_object_id else _BINARY[type.name]
 
 
-def _array_binary(element: ScalarType, value: Sequence[Any]) -> bytes:
-    """Dimensions, whether there is a NULL, the type; length and lower bound of the one dimension;
-    the elements."""
-    write = value_encoder(element)
-    items = [None if element is None else write(element) for element in value]
-    head = struct.pack("!iiI", 1 if items else 0, None in items, type_oid(element))
-    if items:
-        head += struct.pack("!ii", len(items), 1)
-    return head + b"".join(map(_with_length, items))
+def _array_binary(type: ScalarType, value: Sequence[Any]) -> bytes:
+    """The number of dimensions, whether there is a NULL, the type; length and first index of each
+    dimension; the elements."""
+    write, first = value_encoder(type.base), 0 if type.name is TypeName.VECTOR else 1
+    sizes, items = list[int](), value
+    for dimension in range(type.dimensions if value else 0):
+        if dimension:
+            items = [item for row in items for item in row]
+        sizes.append(len(items) // math.prod(sizes))
+    written = [None if item is None else write(item) for item in items]
+    head = struct.pack("!iiI", len(sizes), None in written, type_oid(type.base))
+    bounds = [struct.pack("!ii", size, first) for size in sizes]
+    return b"".join([head, *bounds, *map(_with_length, written)])
 
 
 def _record_binary(
@@ -167,10 +173,10 @@ _object_id_binary = struct.Struct("!I").pack
 
 
 def decode_value(raw: bytes, type: ScalarType) -> object:
-    """The value in binary. Raises ``InvalidBinary``, and ``ProtocolViolation`` for text that is not
-    UTF-8."""
+    """The value in binary; an array has its own number of dimensions. Raises ``InvalidBinary``, and
+    ``ProtocolViolation`` for text that is not UTF-8."""
     try:
-        return _array(raw, type.element) if type.element is not None else _READERS[type.name](raw)
+        return _array(raw, type) if type.element is not None else _READERS[type.name](raw)
     except UnicodeDecodeError as error:
         raise not_utf8(error) from None
     except (struct.error, OverflowError, ValueError, KeyError) as error:
@@ -184,17 +190,25 @@ def parse_decimal(text: str) -> Decimal:
     return Decimal(value).copy_negate() if stripped.startswith("-") else Decimal(value)
 
 
-def _array(raw: bytes, element: ScalarType) -> tuple[Any, ...]:
+def _array(raw: bytes, type: ScalarType) -> tuple[Any, ...]:
+    """An array of whatever dimensions. Raises ``UnsupportedSql`` if its first index is not 1."""
     dimensions, _, _ = struct.unpack_from("!iiI", raw)
-    if dimensions > 1:
-        raise ValueError("arrays have one dimension")
-    count = struct.unpack_from("!i", raw, 12)[0] if dimensions else 0
-    at, items = 20, list[Any]()
-    for _ in range(count):
+    if not 0 <= dimensions <= MOST_DIMENSIONS:
+        raise ValueError("an array has six dimensions at most")
+    bounds = struct.unpack_from(f"!{2 * dimensions}i", raw, 12)
+    if any(first != (type.name is TypeName.ARRAY) for first in bounds[1::2]):
+        raise UnsupportedSql("arrays whose first index is not 1 are not supported")
+    sizes = bounds[::2]
+    at, items = 12 + 8 * dimensions, list[Any]()
+    if not sizes or min(sizes) == 0:
+        return ()
+    for _ in range(math.prod(sizes)):
         (length,) = struct.unpack_from("!i", raw, at)
         at += 4
-        items.append(None if length < 0 else _READERS[element.name](raw[at : at + length]))
+        items.append(None if length < 0 else decode_value(raw[at : at + length], type.base))
         at += max(length, 0)
+    for size in reversed(sizes[1:]):
+        items = [tuple(items[i : i + size]) for i in range(0, len(items), size)]
     return tuple(items)
 
 

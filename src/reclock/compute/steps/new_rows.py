@@ -87,7 +87,7 @@ def growing_bindings(block: RecursiveBlock) -> frozenset[int]:
 def _is_set(plan: Plan) -> bool:
     """Whether the plan is known to have each row once, and rows are equal where ``IS NOT DISTINCT
     FROM`` says so."""
-    if any((type.element or type).has_intervals for type in plan.desc.types):
+    if any(type.base.has_intervals for type in plan.desc.types):
         return False
     while isinstance(plan, Project) and _has_all_columns(plan):
         plan = plan.input

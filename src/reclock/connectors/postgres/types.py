@@ -90,7 +90,7 @@ def is_kept_as(type_oid: int, type: ScalarType) -> bool:
     precisions: conversion checks each value."""
     upstream = scalar_type(type_oid)
     if upstream.element is not None and type.element is not None:
-        return upstream.element.name is type.element.name
+        return upstream.element.name is type.base.name
     return upstream.name is type.name or type.name is TypeName.TEXT
 
 
@@ -98,7 +98,7 @@ def to_array(texts: pa.Array, type: ScalarType) -> pa.Array:
     """The texts as values of ``type``. Raises ``ValueError`` for a value that ``type`` cannot hold
     (a numeric's ``NaN``, ``infinity``)."""
     if not type.is_flat:
-        element = type.element or type
+        element = type.base
         return of_texts(
             texts.to_pylist(), type, lambda items: to_array(pa.array(items, pa.string()), element)
         )

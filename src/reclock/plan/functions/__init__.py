@@ -3,6 +3,7 @@
 from reclock.plan.functions import (  # noqa: F401  (each registers its functions)
     aggregates,
     arithmetic,
+    array_dimensions,
     array_parts,
     arrays,
     byte_strings,

@@ -100,7 +100,7 @@ def _write_extreme(engine: str, function: str) -> Writer:
     def write(site: Site) -> str:
         if site.result.name is TypeName.INTERVAL:
             return intervals.extreme(function, engine, site)
-        if site.result.element is not None and engine == "spark":
+        if site.result.element is not None and (engine == "spark" or site.result.dimensions > 1):
             [argument] = site.arguments
             return call(
                 f"{function}_by", site, f"{argument}, {in_order(engine, argument, site.result)}"

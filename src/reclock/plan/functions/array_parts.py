@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 
 from reclock.algebra.relations import BOOLEAN, INTEGER, TEXT, TypeName, array
 from reclock.errors import UnsupportedSql
+from reclock.plan.functions.array_sql import lengths, size
 from reclock.plan.functions.arrays import Signature, on_array, printed
 from reclock.plan.functions.floats import with_value
 from reclock.plan.functions.intervals import computed
 from reclock.plan.functions.registry import SCALARS, Resolver, Site, Types, Writer, scalar
-from reclock.plan.functions.sql_names import each_element, raised, type_sql
+from reclock.plan.functions.sql_names import each_element, raised, struct, type_sql
 from reclock.plan.functions.typing import exact, operand_type
 
 _EMPTY = {"duckdb": "[]", "spark": "array()"}
@@ -30,23 +31,39 @@ def _slice(engine: str, items: str, first: str, last: str) -> str:
     )
 
 
+def _slice_types(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    """An array, and for its first dimensions the indexes of the first and the last element."""
+    bounds = len(types) - 1
+    if bounds < 2 or bounds % 2 or types[0] is None or types[0].name is not TypeName.ARRAY:
+        return None
+    return exact(((types[0], *(INTEGER,) * bounds), types[0]))(types, constants)
+
+
 def _sliced(engine: str) -> Writer:
+    def part(items: str, first: str, last: str, *others: str) -> str:
+        end = f"least({last}, {size(engine, items)})"
+        rows = _slice(engine, items, first, f"(CASE WHEN {last} IS NOT NULL THEN {end} END)")
+        return each_element(engine, rows, part("e", *others)) if others else rows
+
     def write(site: Site) -> str:
-        first, last = site.arguments[1:]
-        size = "len({})" if engine == "duckdb" else "size({})"
-        end = f"least({last}, {size.format(site.arguments[0])})"
-        part = _slice(
-            engine, site.arguments[0], first, f"(CASE WHEN {last} IS NOT NULL THEN {end} END)"
-        )
-        return f"CAST({part} AS {type_sql(engine, site.result)})"
+        if len(site.arguments) == 3:
+            return f"CAST({part(*site.arguments)} AS {type_sql(engine, site.result)})"
+
+        def body(*arguments: str) -> str:
+            last_length = lengths(engine, "v", len(arguments) // 2)[-1]
+            kept = f"CASE WHEN {last_length} > 0 THEN v ELSE {_EMPTY[engine]} END"
+            return with_value(engine, part(*arguments), kept)
+
+        sliced = computed(engine, site.arguments, body)
+        return f"CAST({sliced} AS {type_sql(engine, site.result)})"
 
     return write
 
 
 scalar(
     "slice",
-    "The elements from an index to another, both from 1.",
-    on_array(lambda element: (INTEGER, INTEGER), array),
+    "The elements from an index to another, both from 1, of each dimension.",
+    _slice_types,
     duckdb=_sliced("duckdb"),
     spark=_sliced("spark"),
 )
@@ -269,33 +286,54 @@ for _base in ("=", "<>", "<", "<=", ">", ">=", "like", "ilike", "~", "~*"):
         )
 
 
+# --- copies of a value ---
+
+
 def _filled_type(types: Types, constants: Mapping[int, object]) -> Signature | None:
-    if len(types) != 2 or types[0] is None or types[0].element is not None:
+    if len(types) < 2 or types[0] is None or types[0].element is not None:
         return None
-    sizes = array(INTEGER)
-    return ((types[0], sizes), array(types[0])) if types[1] in (sizes, None) else None
+    sizes = len(types) - 1
+    return exact(((types[0], *(INTEGER,) * sizes), array(types[0], sizes)))(types, constants)
 
 
 def _filled(engine: str) -> Writer:
+    """As ``array_fill``: no value is NULL, and a length of 0 makes the array an empty one."""
+
+    def copies(value: str, length: str) -> str:
+        if engine == "spark":
+            return f"array_repeat({value}, {length})"
+        return f"list_transform(range(0, {length}), lambda i: {value})"
+
     def write(site: Site) -> str:
-        value, sizes = site.arguments
-        null = raised(engine, "22004", "'dimension array or low bound array cannot be null'")
-        several = raised(engine, "0A000", "'arrays of several dimensions are not supported'")
-        if engine == "duckdb":
-            count, size = f"len({sizes})", f"coalesce({sizes}[1], 0)"
-            made = f"list_transform(range(0, {size}), lambda i: {value})"
-        else:
-            count, size = f"size({sizes})", f"coalesce(get({sizes}, 0), 0)"
-            made = f"array_repeat({value}, {size})"
-        made = f"CAST({made} AS {type_sql(engine, site.result)})"
-        return f"(CASE WHEN {sizes} IS NULL THEN {null} WHEN {count} > 1 THEN {several} ELSE {made} END)"
+        value, *sizes = site.arguments
+        type = type_sql(engine, site.result)
+        null = raised(engine, "22004", "'dimension values cannot be null'")
+        too_many = raised(engine, "54000", "'array size exceeds the maximum allowed (134217727)'")
+
+        def filled(packed: str) -> str:
+            names = [f"{packed}.n{place}" for place in range(len(sizes))]
+            made = f"{packed}.x"
+            for name in reversed(names):
+                made = copies(made, name)
+            total = " * ".join(f"CAST({name} AS DOUBLE)" for name in names)
+            return (
+                f"CASE WHEN {' OR '.join(f'{name} IS NULL' for name in names)} THEN {null} "
+                f"WHEN {' OR '.join(f'{name} < 0' for name in names)} THEN {too_many} "
+                f"WHEN {total} > {_MOST_ELEMENTS} THEN {too_many} "
+                f"WHEN {total} = 0 THEN {_EMPTY[engine]} ELSE {made} END"
+            )
+
+        named = {"x": value} | {f"n{place}": length for place, length in enumerate(sizes)}
+        return f"CAST({with_value(engine, struct(engine, named), filled('v'))} AS {type})"
 
     return write
 
 
+_MOST_ELEMENTS = 134_217_727
+
 scalar(
     "array_fill",
-    "An array of copies of a value; its length is the only element of the second argument.",
+    "An array of copies of a value, of the lengths that the second argument has for its dimensions.",
     _filled_type,
     duckdb=_filled("duckdb"),
     spark=_filled("spark"),

@@ -1,4 +1,7 @@
-"""Arrays of one dimension, counted from 1. Elements beyond either end are NULL."""
+"""Arrays, counted from 1. Elements beyond either end are NULL.
+
+A function of all elements of an array takes one of one dimension, which `flattened` makes.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,10 @@ from reclock.algebra.relations import (
     TypeName,
     array,
 )
-from reclock.errors import UnsupportedSql
+from reclock.errors import EvaluationError, UnsupportedSql
 from reclock.plan.functions import intervals
+from reclock.plan.functions.array_sql import innermost, listed, of_one_shape
+from reclock.plan.functions.floats import with_value
 from reclock.plan.functions.registry import Resolver, Site, Types, Writer, scalar
 from reclock.plan.functions.sql_names import raised, type_sql
 from reclock.plan.functions.typing import common_type, exact, operand_type
@@ -44,20 +49,9 @@ def on_array(
 
 def _constructed(types: Types, constants: Mapping[int, object]) -> Signature | None:
     common = common_type(types)
-    return (
-        ((common,) * len(types), array(common))
-        if common is not None and common.element is None
-        else None
-    )
-
-
-def _joined(types: Types, constants: Mapping[int, object]) -> Signature | None:
-    known = next((type for type in types if type is not None and type.element is not None), None)
-    return (
-        ((known, known), known)
-        if known is not None and len(types) == 2 and set(types) <= {known, None}
-        else None
-    )
+    if common is None and all(type is None or type.name is TypeName.ARRAY for type in types):
+        raise EvaluationError(MISMATCH, sqlstate="2202E")
+    return ((common,) * len(types), array(common)) if common is not None else None
 
 
 def printed(types: Types, constants: Mapping[int, object]) -> Signature | None:
@@ -78,16 +72,16 @@ def printed(types: Types, constants: Mapping[int, object]) -> Signature | None:
 
 def _list(engine: str) -> Writer:
     def write(site: Site) -> str:
-        items = ", ".join(site.arguments)
-        return (
-            f"CAST({f'[{items}]' if engine == 'duckdb' else f'array({items})'} AS "
-            f"{type_sql(engine, site.result)})"
-        )
+        made = _one(engine)(site)
+        if site.result.dimensions == 1:
+            return made
+        error = raised(engine, "2202E", f"'{MISMATCH}'")
+        return with_value(engine, made, of_one_shape(engine, "v", site.result.dimensions, error))
 
     return write
 
 
-_COUNTED = "(CASE WHEN {1} = 1 AND {length} > 0 THEN CAST({length} AS INTEGER) END)"
+MISMATCH = "multidimensional arrays must have array expressions with matching dimensions"
 _WITHOUT_NULLS = "len({1}) = list_count({1})"
 
 scalar(
@@ -96,15 +90,6 @@ scalar(
     _constructed,
     duckdb=_list("duckdb"),
     spark=_list("spark"),
-)
-scalar(
-    "array_cat",
-    "The first array followed by the second.",
-    _joined,
-    **{
-        engine: f"(CASE WHEN {{0}} IS NULL THEN {{1}} WHEN {{1}} IS NULL THEN {{0}} ELSE {joined} END)"
-        for engine, joined in (("duckdb", "list_concat({0}, {1})"), ("spark", "concat({0}, {1})"))
-    },
 )
 
 
@@ -127,24 +112,8 @@ scalar(
     duckdb=_print_duckdb,
     spark="array_join({0}, {1})",
 )
-for _name in ("array_length", "array_upper"):
-    scalar(
-        _name,
-        (
-            "The number of elements, which is the last index; NULL of an empty array. The "
-            "second argument is 1."
-        ),
-        on_array(lambda element: (INTEGER,), lambda element: INTEGER),
-        duckdb=_COUNTED.replace("{length}", "len({0})"),
-        spark=_COUNTED.replace("{length}", "size({0})").replace("AS INTEGER", "AS INT"),
-    )
-scalar(
-    "array_lower",
-    "1, the first index of an array that is not empty.",
-    on_array(lambda element: (INTEGER,), lambda element: INTEGER),
-    duckdb=_COUNTED.replace("CAST({length} AS INTEGER)", "1").replace("{length}", "len({0})"),
-    spark=_COUNTED.replace("CAST({length} AS INTEGER)", "1").replace("{length}", "size({0})"),
-)
+
+
 scalar(
     "cardinality",
     "The number of elements.",
@@ -175,27 +144,36 @@ scalar(
 )
 
 
+def _replaced(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    if not types or types[0] is None or types[0].name is not TypeName.ARRAY:
+        return None
+    return exact(((types[0], types[0].base, types[0].base), types[0]))(types, constants)
+
+
+def _write_replaced(engine: str) -> Writer:
+    def write(site: Site) -> str:
+        items, old, new = site.arguments
+        is_old = f"x <=> {old}" if engine == "spark" else f"x IS NOT DISTINCT FROM {old}"
+        value = f"CASE WHEN {is_old} THEN {new} ELSE x END"
+        change = (
+            "transform({}, x -> {})" if engine == "spark" else "list_transform({}, lambda x: {})"
+        )
+        return innermost(
+            engine, items, site.result.dimensions, lambda row: change.format(row, value)
+        )
+
+    return write
+
+
 scalar(
     "array_replace",
     "The array with a third value in place of each element that is equal to the second.",
-    on_array(lambda element: (element, element), array),
-    duckdb="list_transform({0}, lambda x: CASE WHEN x IS NOT DISTINCT FROM {1} THEN {2} ELSE x END)",
-    spark="transform({0}, x -> CASE WHEN x <=> {1} THEN {2} ELSE x END)",
+    _replaced,
+    duckdb=_write_replaced("duckdb"),
+    spark=_write_replaced("spark"),
 )
-scalar(
-    "array_ndims",
-    "The number of dimensions, which is 1; NULL of an empty array.",
-    on_array(lambda element: (), lambda element: INTEGER),
-    duckdb="(CASE WHEN len({0}) > 0 THEN 1 END)",
-    spark="(CASE WHEN size({0}) > 0 THEN 1 END)",
-)
-scalar(
-    "array_dims",
-    "The range of the indexes, such as `[1:3]`; NULL of an empty array.",
-    on_array(lambda element: (), lambda element: TEXT),
-    duckdb="(CASE WHEN len({0}) > 0 THEN concat('[1:', len({0}), ']') END)",
-    spark="(CASE WHEN size({0}) > 0 THEN concat('[1:', size({0}), ']') END)",
-)
+
+
 scalar(
     "array_reverse",
     "The elements from the last to the first.",
@@ -263,6 +241,21 @@ scalar(
     duckdb=f"(CASE WHEN len({{1}}) = 0 THEN FALSE WHEN list_contains({{1}}, {{0}}) THEN TRUE "
     f"WHEN {{0}} IS NOT NULL AND {_WITHOUT_NULLS} THEN FALSE END)",
     spark="(CASE WHEN size({1}) = 0 THEN FALSE ELSE array_contains({1}, {0}) END)",
+)
+
+
+def _one(engine: str) -> Writer:
+    return lambda site: (
+        f"CAST({listed(engine, *site.arguments)} AS {type_sql(engine, site.result)})"
+    )
+
+
+scalar(
+    "only element",
+    "An array of one value, of whatever type.",
+    lambda types, constants: ((types[0] or TEXT,), array(types[0] or TEXT)),
+    duckdb=_one("duckdb"),
+    spark=_one("spark"),
 )
 scalar("elements", "A row for each element.", on_array(lambda element: (), array), "{0}")
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from datetime import date
 
 from reclock.algebra import moment_reading
+from reclock.algebra.array_shapes import check_dimensions
 from reclock.algebra.relations import DATE, TEXT, ScalarType, TypeName
 from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.errors import CannotCast, UnsupportedSql
@@ -50,7 +51,7 @@ _NUMBERS = (*_INTEGERS, _T.NUMERIC, _T.REAL, _T.DOUBLE)
 _MOMENTS = (_T.DATE, _T.TIMESTAMP, _T.TIMESTAMPTZ)
 _TIME = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"
 _DAY = r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
-_NESTED = (_T.ARRAY, _T.RECORD)
+_NESTED = (_T.ARRAY, _T.RECORD, _T.VECTOR)
 _OBJECT_IDS = (_T.OID, _T.REGCLASS, _T.REGNAMESPACE, _T.REGPROC, _T.REGROLE, _T.REGTYPE)
 _DECIMAL = r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,4})?"
 
@@ -73,15 +74,17 @@ BEYOND = {
 
 
 def resolve_cast(source: ScalarType | None, target: ScalarType) -> ScalarType:
-    """``target``, if a value of ``source`` can be cast to it explicitly. Raises ``CannotCast``."""
-    if source is not None and source.element is not None and target.element is not None:
-        resolve_cast(source.element, target.element)
+    """``target``, if a value of ``source`` can be cast to it explicitly. Raises ``CannotCast``, and
+    ``UnsupportedSql`` for an array of another number of dimensions."""
+    if source is not None and source.element is not None and target.name is _T.ARRAY:
+        check_dimensions(source, target)
+        resolve_cast(source.base, target.base)
     elif source is not None and source.name is target.name is TypeName.RECORD:
         if len(source.fields) != len(target.fields):
             raise CannotCast(source.name, target.name)
         for field, beside in zip(source.fields, target.fields, strict=True):
             resolve_cast(field.type, beside.type)
-    elif source is not None and not _is_possible(source.name, target.name):
+    elif source is not None and source != target and not _is_possible(source.name, target.name):
         raise CannotCast(source.name, target.name)
     return target
 
@@ -96,7 +99,7 @@ def write_cast(engine: str, sql: str, source: ScalarType, target: ScalarType) ->
 
 def _is_possible(source: TypeName, target: TypeName) -> bool:
     if source is target:
-        return True
+        return source is not _T.VECTOR
     if source in _OBJECT_IDS or target in _OBJECT_IDS:
         return all(type in _OBJECT_IDS or type in _INTEGERS for type in (source, target)) or (
             source,
@@ -127,6 +130,8 @@ CastWriter = Callable[[str, str, ScalarType, ScalarType], str]
 def _writer(source: TypeName, target: TypeName) -> CastWriter:
     if source is _T.JSONB:
         return _from_document
+    if source is _T.VECTOR:
+        return _vector_to_text if target is _T.TEXT else _array_to_array
     if source is _T.ARRAY:
         return _array_to_text if target is _T.TEXT else _array_to_array
     if source is _T.RECORD:
@@ -294,11 +299,25 @@ def _array_to_text(engine: str, sql: str, source: ScalarType, target: ScalarType
     """``{a,"b c",NULL}``."""
     assert source.element is not None
     text = _printed(engine, "e", source.element)
-    elements = each_element(engine, sql, with_value(engine, text, _element_text(engine)))
-    joined = "array_to_string" if engine == "duckdb" else "array_join"
+    if source.dimensions == 1:
+        text = with_value(engine, text, _element_text(engine))
     return with_value(
-        engine, elements, f"CASE WHEN v IS NOT NULL THEN concat('{{', {joined}(v, ','), '}}') END"
+        engine,
+        each_element(engine, sql, text),
+        f"CASE WHEN v IS NOT NULL THEN concat('{{', {_joined(engine, ',')}, '}}') END",
     )
+
+
+def _vector_to_text(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    """``1 2``."""
+    assert source.element is not None
+    texts = each_element(engine, sql, write_cast(engine, "e", source.element, TEXT))
+    return with_value(engine, texts, _joined(engine, " "))
+
+
+def _joined(engine: str, separator: str) -> str:
+    """The texts of the array ``v``, none of which is NULL."""
+    return f"{'array_to_string' if engine == 'duckdb' else 'array_join'}(v, '{separator}')"
 
 
 def _printed(engine: str, sql: str, type: ScalarType) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from reclock.algebra.relations import TEXT, ScalarType, array
+from reclock.algebra.relations import TEXT, ScalarType, TypeName, array
 from reclock.errors import InternalError, UnsupportedSql
 from reclock.plan.functions.orders import in_order
 from reclock.plan.functions.registry import Site, Types, Writer, aggregate
@@ -98,7 +98,7 @@ def _comparison(field: str, key: _Key) -> str:
 
 
 def _collected(types: Types, constants: Mapping[int, object]) -> Signature | None:
-    if not types or (types[0] is not None and types[0].element is not None):
+    if not types or (types[0] is not None and types[0].name is TypeName.VECTOR):
         return None
     known = tuple(type or TEXT for type in types)
     return known, array(known[0])

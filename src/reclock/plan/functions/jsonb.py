@@ -308,7 +308,7 @@ def document_of(engine: str, sql: str, type: ScalarType) -> str:
         return sql
     if type.name is TypeName.RECORD:
         return _object_of_fields(engine, sql, type)
-    if type.element is not None and type.element.name is TypeName.RECORD:
+    if type.element is not None and type.element.is_nested:
         documents = each_element(engine, sql, document_of(engine, "e", type.element))
         return json_call("build_array", f"CAST({documents} AS {type_sql(engine, _TEXTS)})")
     if type.element is not None:
@@ -344,7 +344,7 @@ def _is_document(type: ScalarType) -> bool:
     if type.element is None:
         return True
     element = type.element
-    if element.name is TypeName.RECORD:
+    if element.is_nested:
         return _is_document(element)
     is_exact = element.is_integer or element.name in (TypeName.NUMERIC, TypeName.BOOLEAN)
     return is_exact or element in (TEXT, JSONB, DATE)

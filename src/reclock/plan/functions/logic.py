@@ -8,7 +8,7 @@ from reclock.algebra.relations import BIGINT, BOOLEAN, ScalarType, TypeName
 from reclock.errors import UnsupportedSql
 from reclock.plan.functions import intervals
 from reclock.plan.functions.casts import write_cast
-from reclock.plan.functions.orders import has_ranges, in_order, order_of_range
+from reclock.plan.functions.orders import has_ranges, in_order
 from reclock.plan.functions.registry import Site, Types, Writer, scalar
 from reclock.plan.functions.sql_names import raised, struct
 from reclock.plan.functions.typing import common_type, exact, operand_type, same
@@ -90,10 +90,10 @@ def _write_nullif(engine: str) -> Writer:
     return write
 
 
-def _with_order(engine: str, range: str) -> str:
-    """A pair that the engine orders as SQL orders the range, which is its ``v``; NULL of NULL."""
-    pair = struct(engine, {"o": order_of_range(range), "v": range})
-    return f"(CASE WHEN {range} IS NOT NULL THEN {pair} END)"
+def _with_order(engine: str, value: str, type: ScalarType) -> str:
+    """A pair that the engine orders as SQL orders the value, which is its ``v``; NULL of NULL."""
+    pair = struct(engine, {"o": in_order(engine, value, type), "v": value})
+    return f"(CASE WHEN {value} IS NOT NULL THEN {pair} END)"
 
 
 def _write_extreme(engine: str, function: str) -> Writer:
@@ -108,8 +108,8 @@ def _write_extreme(engine: str, function: str) -> Writer:
             raise UnsupportedSql(f"{function} of arrays and records is not computed by Spark")
         if type.name is TypeName.RECORD and (type.has_intervals or has_ranges(type)):
             raise UnsupportedSql(f"{function} of records with intervals or ranges is not supported")
-        if type.is_range:
-            pairs = [_with_order(engine, argument) for argument in arguments]
+        if type.is_range or type.dimensions > 1:
+            pairs = [_with_order(engine, argument, type) for argument in arguments]
         elif type.name is TypeName.INTERVAL:
             pairs = [intervals.with_span(engine, argument) for argument in arguments]
         else:

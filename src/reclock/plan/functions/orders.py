@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from reclock.algebra.relations import ScalarType, TypeName
+from reclock.algebra.relations import ScalarType, TypeName, array
 from reclock.errors import UnsupportedSql
+from reclock.plan.functions.array_sql import flattened, lengths
+from reclock.plan.functions.floats import with_value
 from reclock.plan.functions.json_calls import json_call
 from reclock.plan.functions.sql_names import each_element, field_names, struct
 
@@ -13,7 +15,9 @@ def in_order(engine: str, sql: str, type: ScalarType) -> str:
     the largest field of a record. Equal values have equal results."""
     if type.is_range:
         return order_of_range(sql)
-    if not type.is_nested or (engine == "duckdb" and not has_ranges(type)):
+    if type.dimensions > 1:
+        return with_value(engine, sql, _by_elements(engine, "v", type))
+    if not type.is_nested or (engine == "duckdb" and not _has_own_order(type)):
         return sql
     if type.element is not None:
         if has_ranges(type.element) and engine == "spark":
@@ -22,6 +26,16 @@ def in_order(engine: str, sql: str, type: ScalarType) -> str:
     fields = zip(field_names(type), type.fields, strict=True)
     parts = {name: _part_in_order(engine, f"({sql}).{name}", field.type) for name, field in fields}
     return f"(CASE WHEN {sql} IS NOT NULL THEN {struct(engine, parts)} END)"
+
+
+def _by_elements(engine: str, items: str, type: ScalarType) -> str:
+    """Arrays of the same number of dimensions are ordered by all their elements, and then by the
+    length of each dimension."""
+    elements = in_order(engine, flattened(items, type.dimensions), array(type.base))
+    parts = {"v": elements}
+    for place, length in enumerate(lengths(engine, items, type.dimensions)):
+        parts[f"n{place}"] = length
+    return f"CASE WHEN {items} IS NOT NULL THEN {struct(engine, parts)} END"
 
 
 def order_of_range(sql: str) -> str:
@@ -34,6 +48,13 @@ def has_ranges(type: ScalarType) -> bool:
     if type.name is TypeName.RECORD:
         return any(has_ranges(field.type) for field in type.fields)
     return type.is_range if type.element is None else has_ranges(type.element)
+
+
+def _has_own_order(type: ScalarType) -> bool:
+    """Whether DuckDB orders values of the type, or of a part of it, otherwise than SQL."""
+    if type.name is TypeName.RECORD:
+        return any(_has_own_order(field.type) for field in type.fields)
+    return type.dimensions > 1 or has_ranges(type)
 
 
 def _part_in_order(engine: str, sql: str, type: ScalarType) -> str:

@@ -18,6 +18,7 @@ from reclock.errors import (
     WithinGroupRequired,
 )
 from reclock.plan.functions import AGGREGATES, resolve_aggregate
+from reclock.plan.functions.array_dimensions import COLLECTED
 from reclock.plan.functions.collected import direction
 from reclock.plan.scalars import Aggregate, Case, Literal
 from reclock.plan.totality import could_error
@@ -106,14 +107,30 @@ def aggregate_call(
     context: ExprContext,
 ) -> TypedExpr:
     """The aggregate that ``node`` calls. Raises ``OuterAggregate`` if it is of a query around."""
-    within = replace(context, takes_aggregates=False, clause="an aggregate function")
     if name == "any_value" and len(arguments) == 1 and isinstance(arguments[0], exp.Order):
         return _first_value(node, arguments[0], filter, context)
+    called = _called(node, name, arguments, filter, context)
+    return of_arrays(called) if name == "array_agg" else called
+
+
+def _called(
+    node: exp.Expr,
+    name: str,
+    arguments: list[exp.Expr],
+    filter: exp.Expr | None,
+    context: ExprContext,
+) -> TypedExpr:
+    within = replace(context, takes_aggregates=False, clause="an aggregate function")
     called = AggregateCall(aggregate(name, arguments, filter, within))
     check_level(node, called, context.scope)
     if not context.takes_aggregates:
         raise AggregateNotAllowed(f"aggregate functions are not allowed in {context.clause}")
     return called
+
+
+def of_arrays(collected: TypedExpr) -> TypedExpr:
+    """The value of ``array_agg``: of arrays, an array of one more dimension."""
+    return call(COLLECTED, [collected]) if collected.type.dimensions > 1 else collected
 
 
 def _first_value(
@@ -128,7 +145,7 @@ def _first_value(
         )
     is_known = exp.Not(this=exp.Is(this=tracked_copy(value), expression=exp.Null()))
     condition = is_known if filter is None else exp.And(this=filter, expression=is_known)
-    values = aggregate_call(node, "array_agg", [ordered], condition, context)
+    values = _called(node, "array_agg", [ordered], condition, context)
     return call("subscript", [values, Literal(1, INTEGER)])
 
 

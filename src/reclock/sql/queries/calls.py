@@ -22,12 +22,15 @@ from reclock.algebra.relations import (
     TEXT,
     TIMESTAMPTZ,
     ScalarType,
+    TypeName,
     array,
 )
 from reclock.errors import (
     AggregateNotAllowed,
+    EvaluationError,
     NotComposite,
     SqlSyntaxError,
+    TypeMismatch,
     UnknownFunction,
     UnknownObject,
     UnknownRelation,
@@ -75,7 +78,14 @@ from reclock.sql.queries.expressions import (
 )
 from reclock.sql.queries.format_function import formatted
 from reclock.sql.queries.outer_aggregates import check_level
-from reclock.sql.queries.overloads import call, is_null, negated, operator, unknown_function
+from reclock.sql.queries.overloads import (
+    call,
+    is_null,
+    is_open,
+    negated,
+    operator,
+    unknown_function,
+)
 from reclock.sql.queries.planned import (
     AggregateCall,
     Elements,
@@ -109,14 +119,31 @@ def _cast(node: exp.Cast, context: ExprContext) -> TypedExpr:
     if (precision := moment_limit(node.args["to"])) is not None:
         return limited(_cast_to(scalar(node.this, context), precision.type, context), precision)
     target = scalar_type(node.args["to"])
-    if isinstance(node.this, exp.Array) and target.element is not None:
-        if not node.this.expressions:
-            return coerce(Untyped("{}"), target)
-        if not any(isinstance(element, exp.Array) for element in node.this.expressions):
-            [kind] = node.args["to"].expressions
-            elements = [exp.Cast(this=element, to=kind) for element in node.this.expressions]
-            return typed(exp.Array(expressions=elements), context)
+    if isinstance(node.this, exp.Array) and target.name is TypeName.ARRAY:
+        return _array_of(node.this, node.args["to"], target, context)
     return _cast_to(scalar(node.this, context), target, context)
+
+
+def _array_of(
+    node: exp.Array, kind: exp.Expr, target: ScalarType, context: ExprContext
+) -> TypedExpr:
+    """``ARRAY[…]::kind``: its items are cast, which may be arrays too."""
+    if _is_empty(node):
+        return coerce(Untyped("{}"), array(target.base))
+    items = node.expressions
+    if not any(isinstance(item, exp.Array) for item in items):
+        values = [scalar(item, context) for item in items]
+        if any(value.type is not None and value.type.dimensions for value in values):
+            return call("array", [_cast_to(value, target, context) for value in values])
+        while kind.this == exp.DType.ARRAY:
+            [kind] = kind.expressions
+    casts = [scalar(exp.Cast(this=item, to=kind), context) for item in items]
+    return call("array", casts)
+
+
+def _is_empty(node: exp.Expr) -> bool:
+    """Whether an array that is written out has no elements, and no arrays with some."""
+    return isinstance(node, exp.Array) and all(map(_is_empty, node.expressions))
 
 
 def _cast_to(value: Planned, target: ScalarType, context: ExprContext) -> TypedExpr:
@@ -190,8 +217,8 @@ def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
         return call(f"range {name}", values)
     if name in ("substring", "substr") and values and values[0].type == BYTEA:
         return call("bytes substring", values)
-    if name == "array_fill" and len(values) == 2:
-        return call(name, [default_to_text(values[0]), values[1]])
+    if name == "array_fill" and len(values) in (2, 3):
+        return _filled(*values)
     if name == "coalesce":
         reject_rows(values, "COALESCE")
     if name == "mz_cluster_id":
@@ -266,6 +293,36 @@ def _defined(names: Sequence[str], node: exp.Anonymous, context: ExprContext) ->
     if isinstance(value, Elements):
         _check_answers_rows(names[-1], context)
     return value
+
+
+def _filled(value: Planned, sizes: Planned, bounds: Planned | None = None) -> TypedExpr:
+    """``array_fill``. The number of dimensions is that of lengths that are written out; of others
+    there is one."""
+    if is_open(value):
+        raise TypeMismatch("could not determine polymorphic type because input has type unknown")
+    if bounds is not None and any(first != Literal(1, INTEGER) for first in _items(bounds)):
+        raise UnsupportedSql("arrays whose first index is not 1 are not supported")
+    lengths = _items(sizes)
+    if not lengths:
+        return Literal((), array(default_to_text(value).type))
+    return call("array_fill", [value, *lengths])
+
+
+def _items(value: Planned) -> Sequence[TypedExpr]:
+    """The numbers of an array that is written out. Raises ``EvaluationError`` for NULL,
+    ``UnsupportedSql`` for one that is computed."""
+    numbers = expect(value, array(INTEGER), "dimension array")
+    if isinstance(numbers, Literal):
+        if numbers.value is None:
+            message = "dimension array or low bound array cannot be null"
+            raise EvaluationError(message, sqlstate="22004")
+        return [Literal(number, INTEGER) for number in numbers.value]
+    if isinstance(numbers, Call) and numbers.function == "array":
+        return numbers.arguments
+    raise UnsupportedSql(
+        "array_fill of lengths that are computed is not supported",
+        hint="write them out, as in ARRAY[a, b]",
+    )
 
 
 _OBJECT_IDS = {

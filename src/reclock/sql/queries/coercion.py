@@ -4,11 +4,13 @@ ones."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
-from typing import overload
+from typing import TypeGuard, overload
 
 from sqlglot import exp
 
+from reclock.algebra.array_shapes import check_dimensions
 from reclock.algebra.moments import round_moment
 from reclock.algebra.relations import (
     BIGINT,
@@ -67,9 +69,9 @@ from reclock.plan.functions.digits import FLOAT_SCALE
 from reclock.plan.functions.intervals import SPAN, SPAN_TYPE, compared_type
 from reclock.plan.functions.moments import ROUNDED
 from reclock.plan.functions.typing import as_numeric
-from reclock.plan.scalars import Call, Literal, Scalar
+from reclock.plan.scalars import Call, Literal, Parameter, Scalar
 from reclock.sql.names import fold
-from reclock.sql.queries.literals import fit, natural, parse_number, parse_text
+from reclock.sql.queries.literals import fit, natural, parse_number, parse_text, read_array
 from reclock.sql.queries.local_times import zoned_cast
 from reclock.sql.queries.planned import E, OpenParameter, Planned, TypedExpr, Untyped
 from reclock.sql.session_zone import session_zone
@@ -130,10 +132,7 @@ def scalar_type(node: exp.Expr) -> ScalarType:
     if node.this == exp.DType.USERDEFINED:
         return _named_type(node.args.get("kind"))
     if node.this == exp.DType.ARRAY and len(sizes) == 1:
-        element = scalar_type(sizes[0])
-        if element.element is not None:
-            raise UnsupportedSql("arrays of arrays are not supported")
-        return array(element)
+        return array(scalar_type(sizes[0]))
     if node.this == exp.DType.DECIMAL:
         return _numeric(
             [size.this.name if isinstance(size, exp.DataTypeParam) else size.name for size in sizes]
@@ -326,11 +325,40 @@ def _number(value: Untyped) -> Planned:
 
 def unified(values: Sequence[Planned], what: str) -> tuple[list[TypedExpr], ScalarType]:
     """``values`` in the type that all of them take, and that type. Raises as ``common_type``."""
+    values = with_dimensions_of_others(values)
     values = with_own_digits(
         values, [common_type([value.type for value in values], what)] * len(values)
     )
     type = common_type([value.type for value in values], what)
     return [coerce(value, type) for value in values], type
+
+
+def with_dimensions_of_others(values: Sequence[Planned]) -> Sequence[Planned]:
+    """``values``, where array constants without elements have as many dimensions as the other
+    arrays."""
+    types = [value.type for value in values if not _is_shapeless(value)]
+    dimensions = max((type.dimensions for type in types if type is not None), default=0)
+    if not dimensions:
+        return values
+    return [
+        value if isinstance(value, Untyped) else _with_dimensions(value, dimensions)
+        for value in values
+    ]
+
+
+def _with_dimensions(value: TypedExpr, dimensions: int) -> TypedExpr:
+    """``value`` as an array of so many dimensions, if it can have any number of them."""
+    if not _is_shapeless(value):
+        return value
+    return replace(value, type=array(value.type.base, dimensions))
+
+
+def _is_shapeless(value: Planned) -> TypeGuard[Literal | Parameter]:
+    """Whether ``value`` is an array constant without elements, or a parameter whose value is not
+    known yet."""
+    if value.type is None or value.type.name is not TypeName.ARRAY:
+        return False
+    return isinstance(value, Parameter) or (isinstance(value, Literal) and not value.value)
 
 
 @overload
@@ -345,6 +373,9 @@ def coerce(value: Planned, target: ScalarType) -> TypedExpr:
     if isinstance(value, Untyped):
         text = value.text
         return Literal(None if text is None else parse_text(text, target, session_zone), target)
+    if value.type.name is target.name is TypeName.ARRAY:
+        value = _with_dimensions(value, target.dimensions)
+        check_dimensions(value.type, target)
     if value.type == target:
         return value
     if isinstance(value, Literal):
@@ -378,8 +409,11 @@ def _moment(text: Literal, target: ScalarType) -> TypedExpr:
 def cast(value: Planned, target: ScalarType) -> TypedExpr:
     """``CAST(value AS target)``. Raises ``TypeMismatch``.
 
-    As an unconstrained numeric, a value keeps the digits that it has.
+    As an unconstrained numeric, a value keeps the digits that it has, and as an array its
+    dimensions.
     """
+    if target.name in (TypeName.ARRAY, TypeName.VECTOR):
+        value, target = _as_array(value, target)
     if target.is_unconstrained:
         natural_value = _natural(value)
         if natural_value is not None:
@@ -388,6 +422,21 @@ def cast(value: Planned, target: ScalarType) -> TypedExpr:
             numeric(scale=FLOAT_SCALE) if value.type is not None and value.type.is_float else target
         )
     return coerce(value, target if isinstance(value, Untyped) else resolve_cast(value.type, target))
+
+
+def _as_array(value: Planned, target: ScalarType) -> tuple[Planned, ScalarType]:
+    """``value``, to be cast to ``target`` with the dimensions that it has."""
+    if isinstance(value, OpenParameter):
+        value = value.parameters.settle(value.number, target)
+    if isinstance(value, Literal) and value.type == TEXT:
+        value = Untyped(value.value)
+    if target.name is TypeName.VECTOR:
+        return value, target
+    if isinstance(value, Untyped):
+        return value, target if value.text is None else read_array(value.text, target)[1]
+    if value.type is None or value.type.name is not TypeName.ARRAY or _is_shapeless(value):
+        return value, target
+    return value, array(target.base, value.type.dimensions)
 
 
 def _natural(value: Planned) -> TypedExpr | None:
@@ -429,7 +478,10 @@ def assign(value: Planned, column: Column) -> TypedExpr: ...
 def assign(value: Planned, column: Column) -> TypedExpr:
     """``value`` as it is stored in ``column``, with PostgreSQL's assignment casts. Raises
     ``TypeMismatch``, ``TextTooLong``."""
-    source, target = value.type, column.type
+    target = column.type
+    if target.name is TypeName.ARRAY and not isinstance(value, Untyped):
+        value = _with_dimensions(value, target.dimensions)
+    source = value.type
     if source is not None and not is_assignable(source, target):
         raise TypeMismatch(
             (
@@ -444,8 +496,8 @@ def assign(value: Planned, column: Column) -> TypedExpr:
 
 def is_assignable(source: ScalarType, target: ScalarType) -> bool:
     """Whether PostgreSQL's assignment casts lead from the one type to the other."""
-    if source.element is not None and target.element is not None:
-        return is_assignable(source.element, target.element)
+    if source.element is not None and target.name is TypeName.ARRAY:
+        return is_assignable(source.base, target.base)
     return (
         is_implicit(source, target)
         or target == TEXT

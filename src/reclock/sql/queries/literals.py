@@ -10,7 +10,8 @@ from datetime import date, datetime
 from decimal import Decimal, InvalidOperation, localcontext
 from typing import Any
 
-from reclock.algebra.array_texts import elements
+from reclock.algebra.array_shapes import check_dimensions, with_dimensions
+from reclock.algebra.array_texts import Items, elements
 from reclock.algebra.interval_reading import interval_of
 from reclock.algebra.intervals import Interval
 from reclock.algebra.moment_reading import read_moment
@@ -68,8 +69,12 @@ def parse_text(text: str, type: ScalarType, zone: Zone = utc) -> Value:
         return text
     if (description := textual(type)) is not None:
         return description.normal_form(text)
+    if type.name is TypeName.VECTOR:
+        return _vector(text, type)
     if type.element is not None:
-        return _array(text, type, zone)
+        items, found = read_array(text, type, zone)
+        check_dimensions(found if items else type, type)
+        return items
     if type.name is TypeName.RECORD:
         raise UnsupportedSql("input of anonymous composite types is not implemented")
     if type.is_moment:
@@ -227,13 +232,28 @@ def parse_number(text: str) -> Decimal:
         raise InvalidText(TypeName.NUMERIC, text) from error
 
 
-def _array(text: str, type: ScalarType, zone: Zone) -> tuple[Any, ...]:
-    assert type.element is not None
+def read_array(
+    text: str, type: ScalarType, zone: Zone = utc
+) -> tuple[tuple[Value | None, ...], ScalarType]:
+    """The value of ``text``, an array of the elements of ``type``, and its type, which has the
+    dimensions of the value. Raises as ``parse_text``."""
     try:
         items = elements(text)
     except ValueError as error:
         raise InvalidText(str(type), text) from error
-    return tuple(None if item is None else parse_text(item, type.element, zone) for item in items)
+
+    def value(item: str | Items | None) -> Value | None:
+        if isinstance(item, list):
+            return tuple(map(value, item))
+        return None if item is None else parse_text(item, type.base, zone)
+
+    read = tuple(map(value, items))
+    return read, with_dimensions(read, type)
+
+
+def _vector(text: str, type: ScalarType) -> tuple[Value, ...]:
+    """Numbers with blanks between them."""
+    return tuple(parse_text(item, type.base) for item in text.split())
 
 
 def _object_id(text: str) -> int:

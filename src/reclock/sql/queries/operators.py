@@ -25,11 +25,13 @@ from reclock.errors import (
     SqlSyntaxError,
     UnknownObject,
     UnknownOperator,
+    TypeMismatch,
+    UnknownObject,
     UnsupportedSql,
 )
 from reclock.plan.scalars import Literal
 from reclock.sql.names import fold
-from reclock.sql.queries.coercion import cast, coerce, default_to_text, expect, unified
+from reclock.sql.queries.coercion import cast, default_to_text, expect, unified
 from reclock.sql.queries.expressions import (
     ExprContext,
     condition,
@@ -144,16 +146,14 @@ def _binary(node: exp.Binary, context: ExprContext) -> TypedExpr:
         result = _rows_compared(name, left_row, right_row, context)
         return negated(result) if node.args.get("negate") else result
     values = [scalar(left, context), scalar(right, context)]
-    arrays = [
-        value.type for value in values if value.type is not None and value.type.element is not None
-    ]
+    arrays = any(value.type is not None and value.type.element is not None for value in values)
     symbol = WRITTEN_OPERATORS.get(type(node), name)
     if name == "-" and values[0].type == JSONB:
         name = "jsonb_delete"
     elif name == "concat" and {value.type for value in values} in ({JSONB}, {JSONB, None}):
         name = "jsonb_concat"
     elif name == "concat" and arrays:
-        name, values = "array_cat", [_as_array(value, arrays[0].element) for value in values]
+        name = _concatenation(values)
     elif arrays:
         name = _OF_ARRAYS.get(name, name)
     elif any(value.type is not None and value.type.is_range for value in values):
@@ -166,11 +166,12 @@ for _kind in OPERATORS:
     scalar.register(_kind)(_binary)
 
 
-def _as_array(value: Planned, element: ScalarType | None) -> Planned:
-    """An element beside ``||`` as an array of one."""
-    if value.type is None or value.type.element is not None or element is None:
-        return value
-    return call("array", [expect(value, element, "element")])
+def _concatenation(values: Sequence[Planned]) -> str:
+    """The function that ``||`` is of an array and another one or an element."""
+    for place, value in enumerate(values):
+        if value.type is not None and value.type.element is None:
+            return "array_append" if place else "array_prepend"
+    return "array_cat"
 
 
 def _operand(node: exp.Expr) -> exp.Expr:
@@ -210,7 +211,7 @@ def _quantified(node: exp.Binary, context: ExprContext) -> TypedExpr:
         membership = _is_member(scalar(node.this, context), _operand(among), context)
         return membership if is_any else negated(membership)
     items = _operand(among)
-    if isinstance(items, exp.Array) and items.expressions:
+    if isinstance(items, exp.Array) and items.expressions and not _has_arrays(items):
         operand = scalar(node.this, context)
         compared = [operator(name, [operand, scalar(item, context)]) for item in items.expressions]
         if node.args.get("negate"):
@@ -245,14 +246,22 @@ def _is_member(operand: Planned, among: exp.Expr, context: ExprContext) -> Typed
     """Whether ``operand`` is an element of an array: of one that is written out, equal to one of
     its items."""
     if isinstance(among, exp.Array) and among.expressions:
-        return _is_one_of(operand, [scalar(item, context) for item in among.expressions])
+        items = [scalar(item, context) for item in among.expressions]
+        if not any(item.type is not None and item.type.dimensions for item in items):
+            return _is_one_of(operand, items)
+        return operator("= any", [operand, call("array", items)])
     return operator("= any", [operand, _array_beside(operand, among, context)])
 
 
 def _array_beside(operand: Planned, node: exp.Expr, context: ExprContext) -> Planned:
     """An array whose elements are compared with ``operand``, which gives a text its type."""
     value = scalar(node, context)
-    return coerce(value, array(operand.type or TEXT)) if isinstance(value, Untyped) else value
+    return cast(value, array(operand.type or TEXT)) if isinstance(value, Untyped) else value
+
+
+def _has_arrays(node: exp.Array) -> bool:
+    """Whether the items of an array that is written out are such arrays too."""
+    return any(isinstance(item, exp.Array) for item in node.expressions)
 
 
 def _is_one_of(value: Planned, values: Sequence[Planned]) -> TypedExpr:
@@ -274,21 +283,67 @@ def _array(node: exp.Array, context: ExprContext) -> TypedExpr:
 
 @scalar.register
 def _subscript(node: exp.Bracket, context: ExprContext) -> TypedExpr:
-    if len(node.expressions) != 1:
-        raise UnsupportedSql(f"subscript {to_sql(node)[:80]} is not supported")
-    if isinstance(part := node.expressions[0], exp.Slice):
-        bounds = [
-            Literal(default, INTEGER) if bound is None else scalar(bound, context)
-            for bound, default in ((part.this, 1), (part.args.get("expression"), 2**31 - 1))
-        ]
-        return call("slice", [scalar(node.this, context), *bounds])
-    value, position = scalar(node.this, context), scalar(node.expressions[0], context)
-    if value.type == JSONB:
+    whole, subscripts = _subscripted(node)
+    value = scalar(whole, context)
+    if value.type is not None and value.type.element is not None:
+        return _part_of_array(value, value.type, subscripts, context)
+    if value.type != JSONB:
+        raise TypeMismatch(
+            f"cannot subscript type {value.type or TEXT} because it does not support subscripting"
+        )
+    for subscript in subscripts:
+        if isinstance(subscript, exp.Slice):
+            raise UnsupportedSql("jsonb subscript does not support slices")
         # unlike `->`, which finds a document without members in itself
-        return operator("#>", [value, call("array", [cast(position, TEXT)])])
-    if value.type is not None and value.type.name is TypeName.VECTOR:
-        position = operator("+", [position, Literal(1, INTEGER)])
-    return call("subscript", [value, position])
+        position = cast(scalar(subscript, context), TEXT)
+        value = operator("#>", [value, call("array", [position])])
+    return value
+
+
+def _subscripted(node: exp.Bracket) -> tuple[exp.Expr, list[exp.Expr]]:
+    """What ``a[1][2]`` is a part of, and the subscripts."""
+    subscripts: list[exp.Expr] = []
+    whole: exp.Expr = node
+    while isinstance(whole, exp.Bracket):
+        if len(whole.expressions) != 1:
+            raise UnsupportedSql(f"subscript {to_sql(whole)[:80]} is not supported")
+        subscripts = [*whole.expressions, *subscripts]
+        whole = whole.this
+    return whole, subscripts
+
+
+def _part_of_array(
+    value: Planned, type: ScalarType, subscripts: Sequence[exp.Expr], context: ExprContext
+) -> TypedExpr:
+    """An element, or a slice if one of the subscripts is a range. Subscripts for another number of
+    dimensions mean NULL; a slice of more dimensions than there are is empty."""
+
+    def index(node: exp.Expr | None, default: int | None = None) -> TypedExpr:
+        if node is None:
+            return Literal(default, INTEGER)
+        position = scalar(node, context)
+        if position.type is not None and position.type.is_number:
+            return cast(position, INTEGER)
+        return expect(position, INTEGER, "array subscript")
+
+    if any(isinstance(subscript, exp.Slice) for subscript in subscripts):
+        bounds = []
+        for subscript in subscripts:
+            if isinstance(subscript, exp.Slice):
+                bounds += [index(subscript.this, 1), index(subscript.expression, 2**31 - 1)]
+            else:
+                bounds += [Literal(1, INTEGER), index(subscript)]
+        if len(subscripts) > type.dimensions:
+            bounds = [Literal(1, INTEGER), Literal(0, INTEGER)]
+        return call("slice", [value, *bounds])
+    places = [index(subscript) for subscript in subscripts]
+    if len(places) != type.dimensions:
+        return Literal(None, type.base)
+    for place in places:
+        if type.name is TypeName.VECTOR:
+            place = operator("+", [place, Literal(1, INTEGER)])
+        value = call("subscript", [value, place])
+    return default_to_text(value)
 
 
 @scalar.register

@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reclock.algebra.relations import BOOLEAN, TypeName
-from reclock.errors import AmbiguousFunction, UnknownFunction, UnknownOperator
+from reclock.errors import (
+    AmbiguousFunction,
+    EvaluationError,
+    UnknownFunction,
+    UnknownOperator,
+)
 from reclock.plan.functions import resolve_scalar
+from reclock.plan.functions.array_dimensions import FLATTENED, SHAPE
 from reclock.plan.scalars import Call, Literal
 from reclock.plan.temporal import NOW
-from reclock.sql.queries.coercion import coerce, comparable, with_own_digits
+from reclock.sql.queries.coercion import (
+    cast,
+    coerce,
+    comparable,
+    with_dimensions_of_others,
+    with_own_digits,
+)
 from reclock.sql.queries.folding import comparable_moments, folded
 from reclock.sql.queries.local_times import zoned
 from reclock.sql.queries.planned import E, OpenParameter, Planned, TypedExpr, Untyped
@@ -18,6 +30,7 @@ from reclock.sql.queries.planned import E, OpenParameter, Planned, TypedExpr, Un
 def call(name: str, arguments: Sequence[Planned]) -> TypedExpr:
     """``name`` on ``arguments``, cast to the types it takes. Raises ``UnknownFunction``."""
     check_unique(name, arguments)
+    arguments = _arrays_of(name, arguments)
     resolved = resolve_scalar(
         name, [argument.type for argument in arguments], _constants(arguments)
     )
@@ -37,6 +50,56 @@ def call(name: str, arguments: Sequence[Planned]) -> TypedExpr:
 def unknown_function(names: Sequence[str], values: Sequence[Planned]) -> UnknownFunction:
     types = ["unknown" if value.type is None else str(value.type) for value in values]
     return UnknownFunction(".".join(names), types)
+
+
+def _arrays_of(name: str, arguments: Sequence[Planned]) -> Sequence[Planned]:
+    """The arguments of ``name``, with arrays of several dimensions as it takes them. Raises
+    ``UnsupportedSql`` if it takes none."""
+    if name in _COMPARISONS or name in _OF_TWO_ARRAYS:
+        arguments = _arrays_beside_arrays(arguments)
+    arguments = with_dimensions_of_others(arguments)
+    dimensions = {value.type.dimensions for value in arguments if value.type is not None} - {0}
+    if not dimensions or dimensions == {1}:
+        return arguments
+    if name in _OF_ONE_DIMENSION:
+        raise EvaluationError(_OF_ONE_DIMENSION[name][1], sqlstate=_OF_ONE_DIMENSION[name][0])
+    if name in _OF_ELEMENTS or name.endswith((" any", " all")):
+        return [_flattened(value) for value in arguments]
+    if name in _COMPARISONS and len(dimensions) > 1:
+        return [call(SHAPE, [value]) for value in arguments]
+    return arguments
+
+
+def _arrays_beside_arrays(arguments: Sequence[Planned]) -> Sequence[Planned]:
+    """``arguments`` with constants of open type as arrays of their own dimensions, if one is an
+    array."""
+    types = [value.type for value in arguments if value.type is not None]
+    known = next((type for type in types if type.name is TypeName.ARRAY), None)
+    if known is None:
+        return arguments
+    return [cast(value, known) if isinstance(value, Untyped) else value for value in arguments]
+
+
+def _flattened(value: Planned) -> Planned:
+    return call(FLATTENED, [value]) if value.type and value.type.dimensions > 1 else value
+
+
+_OF_SETS = ("array_contains", "array_contained", "array_overlaps")
+_OF_TWO_ARRAYS = ("array_cat", *_OF_SETS)
+_OF_ELEMENTS = ("elements", "elements or", "cardinality", "array_to_string", *_OF_SETS)
+"""Functions of the elements of an array, whatever its dimensions."""
+_SEARCHED = ("0A000", "searching for elements in multidimensional arrays is not supported")
+_EXTENDED = ("22000", "argument must be empty or one-dimensional array")
+_OF_ONE_DIMENSION = {
+    "array_position": _SEARCHED,
+    "array_position from": _SEARCHED,
+    "array_positions": _SEARCHED,
+    "array_remove": ("0A000", "removing elements from multidimensional arrays is not supported"),
+    "array_append": _EXTENDED,
+    "array_prepend": _EXTENDED,
+    "array_sort": ("0A000", "sorting multidimensional arrays is not supported"),
+}
+"""Functions of arrays of one dimension alone, with SQLSTATE and message of their error."""
 
 
 def operator(name: str, arguments: Sequence[Planned], written: str | None = None) -> TypedExpr:

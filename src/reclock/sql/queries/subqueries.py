@@ -23,6 +23,7 @@ from reclock.plan.properties import is_exactly_one_row, most_rows, unique_key
 from reclock.plan.relational import Get, Ordering, Plan, TopK
 from reclock.plan.scalars import Aggregate, Call, Case, ColumnRef, Literal, Parameter, Scalar
 from reclock.sql.parameters import Parameters
+from reclock.sql.queries.aggregate_calls import of_arrays
 from reclock.sql.queries.around import (
     NOT_ALONE,
     RowsAround,
@@ -296,7 +297,7 @@ class SubqueryPlanner:
         collected = reduce(
             plan, places, [Aggregate("array_agg", (value, *keys), array(value.type))]
         )
-        result = ColumnRef(len(domain), array(value.type))
+        result = of_arrays(ColumnRef(len(domain), array(value.type)))
         if domain:
             return RowsAround(collected, 1, domain).value_of(collected, result)
         return SubqueryValue(collected, (), result, is_exactly_one=True)

@@ -34,7 +34,7 @@ from reclock.sql.queries.joins import check_names, filtered, join_conditions
 from reclock.sql.queries.overloads import call, is_null, negated
 from reclock.sql.queries.planned import Elements, OuterRef, TypedExpr, has, scalar_of, scalars_of
 from reclock.sql.queries.records import RECORD_FUNCTIONS, rows_of_records
-from reclock.sql.queries.row_functions import COLUMNS, ROW_FUNCTIONS
+from reclock.sql.queries.row_functions import COLUMNS, PAIRS, ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope, ScopeColumn, ScopedPlan
 from reclock.sql.queries.subqueries import SubqueryPlanner
 from reclock.sql.queries.subquery_rows import correlated_error
@@ -115,9 +115,10 @@ def _called(node: exp.Expr) -> exp.Anonymous:
     )
     if isinstance(node, exp.Unnest):
         return exp.Anonymous(this="unnest", expressions=node.expressions)
-    if fold(node.args.get("db")) not in ("", "pg_catalog") or not isinstance(
-        node.this, exp.Anonymous
-    ):
+    if not isinstance(node.this, exp.Anonymous):
+        raise UnsupportedSql(f"table function {to_sql(node)[:80]} is not supported")
+    schema = "information_schema" if function_name(node.this) == PAIRS else "pg_catalog"
+    if fold(node.args.get("db")) not in ("", schema):
         raise UnsupportedSql(f"table function {to_sql(node)[:80]} is not supported")
     return node.this
 
@@ -130,7 +131,10 @@ def _arrays(
     written, name = function.name.lower(), function_name(function)
     if name not in ROW_FUNCTIONS:
         return [
-            (written if functions > 1 else called, call("array", [scalar(function, expr_context)]))
+            (
+                written if functions > 1 else called,
+                call("only element", [scalar(function, expr_context)]),
+            )
         ]
     arrays = ROW_FUNCTIONS[name](
         call, [scalar(argument, expr_context) for argument in function.expressions]
