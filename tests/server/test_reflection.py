@@ -216,6 +216,25 @@ def test_arrays_go_there_and_back(server: SqlServer, values: list[Any]) -> None:
         assert chosen == [(1,), (2,)]
 
 
+@pytest.mark.parametrize("binary", [False, True], ids=["text", "binary"])
+def test_arrays_of_several_dimensions_are_stored_and_read(server: SqlServer, binary: bool) -> None:
+    values = [[[1, 2], [3, None]], [[7]], []]
+    with server.connect() as connection:
+        connection.execute("CREATE TEMPORARY TABLE grids (n int, a int[][])")
+        for marker in ("%s", "%t", "%b"):
+            for n, value in enumerate(values):
+                connection.execute(f"INSERT INTO grids VALUES (%s, {marker})", [n, value])
+        cursor = connection.execute("SELECT DISTINCT n, a FROM grids ORDER BY n", binary=binary)
+        assert cursor.fetchall() == list(enumerate(values))
+        described = cursor.description
+        assert described is not None
+        assert described[1].type_code == 1007
+        found = connection.execute("SELECT n FROM grids WHERE a = %s", [values[0]]).fetchall()
+        assert found == [(0,)] * 3
+        with pytest.raises(psycopg.errors.FeatureNotSupported):
+            connection.execute("INSERT INTO grids VALUES (9, %s)", [[1, 2]])
+
+
 def test_every_relation_of_the_catalog_can_be_read(server: SqlServer) -> None:
     with server.connect() as connection:
         names = connection.execute(

@@ -267,7 +267,6 @@ SELECT array_fill(2, ARRAY[99999, 99999])
 SELECT array_fill(NULL, ARRAY[3])
 SELECT n[1] FROM grids
 SELECT (a[1])[1] FROM grids
-SELECT '{1,2,3}'::int2[]::int2vector
 SELECT n::int2vector FROM grids
 SELECT '1 x'::int2vector
 SELECT '{1,2}'::int2vector

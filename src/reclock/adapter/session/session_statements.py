@@ -19,13 +19,13 @@ from reclock.adapter.session.cursors import Cursor, Cursors
 from reclock.adapter.session.prepared import PreparedStatement, PreparedStatements, describe
 from reclock.adapter.statement_context import Answer
 from reclock.algebra.interval_reading import interval_of
-from reclock.algebra.relations import ScalarType
+from reclock.algebra.relations import ScalarType, TypeName
 from reclock.errors import NoTransaction, TypeMismatch, UnsupportedSql, WrongNumberOfValues
 from reclock.plan.scalars import Literal
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, fold
 from reclock.sql.parameters import Parameters
-from reclock.sql.queries.coercion import coerce, is_assignable, scalar_type
+from reclock.sql.queries.coercion import cast, coerce, is_assignable, scalar_type
 from reclock.sql.queries.expressions import ExprContext, scalar
 from reclock.sql.queries.planned import Untyped
 from reclock.sql.queries.query import new_context
@@ -235,10 +235,11 @@ def _value(number: int, expression: exp.Expr, type: ScalarType, call: SessionCal
             f"parameter ${number} of type {planned.type} cannot be coerced to the expected type {type}",
             hint="You will need to rewrite or cast the expression.",
         )
+    convert = cast if type.name is TypeName.ARRAY else coerce  # a cast keeps dimensions
     with planned_in(call.names.zone):
-        value = coerce(planned, type)
+        value = convert(planned, type)
     if not isinstance(value, Literal):
-        value = coerce(Untyped(_computed_text(expression, type, call)), type)
+        value = convert(Untyped(_computed_text(expression, type, call)), type)
     assert isinstance(value, Literal)
     return value.value
 
@@ -250,5 +251,7 @@ def _computed_text(expression: exp.Expr, type: ScalarType, call: SessionCall) ->
         prepared = describe(query, (), call.catalog, call.names)
     result = call.session.execute_prepared(prepared)
     assert isinstance(result, Result)
+    assert result.desc is not None
+    [type] = result.desc.types
     [text] = [text for batch in result.batches for text in texts(batch.column(0), type).to_pylist()]
     return text  # type: ignore[no-any-return]

@@ -118,7 +118,7 @@ scalar(
 
 
 def _flat(types: Types, constants: Mapping[int, object]) -> Signature | None:
-    [type] = types
+    type = types[0] if len(types) == 1 else None
     return ((type,), array(type.base)) if type is not None and type.dimensions else None
 
 
@@ -131,7 +131,7 @@ scalar(
 
 
 def _shape_type(types: Types, constants: Mapping[int, object]) -> Signature | None:
-    [type] = types
+    type = types[0] if len(types) == 1 else None
     if type is None or type.name is not TypeName.ARRAY:
         return None
     parts = (array(type.base), INTEGER, array(INTEGER))
@@ -170,7 +170,7 @@ scalar(
 
 
 def _of_arrays(types: Types, constants: Mapping[int, object]) -> Signature | None:
-    [type] = types
+    type = types[0] if len(types) == 1 else None
     return ((type,), type) if type is not None and type.dimensions > 1 else None
 
 

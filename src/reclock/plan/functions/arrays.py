@@ -250,10 +250,15 @@ def _one(engine: str) -> Writer:
     )
 
 
+def _only_element(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    type = types[0] if len(types) == 1 else None
+    return ((type,), array(type)) if type is not None else None
+
+
 scalar(
     "only element",
     "An array of one value, of whatever type.",
-    lambda types, constants: ((types[0] or TEXT,), array(types[0] or TEXT)),
+    _only_element,
     duckdb=_one("duckdb"),
     spark=_one("spark"),
 )

@@ -76,7 +76,7 @@ BEYOND = {
 def resolve_cast(source: ScalarType | None, target: ScalarType) -> ScalarType:
     """``target``, if a value of ``source`` can be cast to it explicitly. Raises ``CannotCast``, and
     ``UnsupportedSql`` for an array of another number of dimensions."""
-    if source is not None and source.element is not None and target.name is _T.ARRAY:
+    if source is not None and source.element is not None and target.element is not None:
         check_dimensions(source, target)
         resolve_cast(source.base, target.base)
     elif source is not None and source.name is target.name is TypeName.RECORD:
@@ -84,7 +84,7 @@ def resolve_cast(source: ScalarType | None, target: ScalarType) -> ScalarType:
             raise CannotCast(source.name, target.name)
         for field, beside in zip(source.fields, target.fields, strict=True):
             resolve_cast(field.type, beside.type)
-    elif source is not None and source != target and not _is_possible(source.name, target.name):
+    elif source is not None and not _is_possible(source.name, target.name):
         raise CannotCast(source.name, target.name)
     return target
 
@@ -99,7 +99,7 @@ def write_cast(engine: str, sql: str, source: ScalarType, target: ScalarType) ->
 
 def _is_possible(source: TypeName, target: TypeName) -> bool:
     if source is target:
-        return source is not _T.VECTOR
+        return True
     if source in _OBJECT_IDS or target in _OBJECT_IDS:
         return all(type in _OBJECT_IDS or type in _INTEGERS for type in (source, target)) or (
             source,
