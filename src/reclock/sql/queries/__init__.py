@@ -1,3 +1,9 @@
 """From syntax to typed relational plans."""
 
-from reclock.sql.queries import calls, operators, pattern_expressions, windows  # noqa: F401  (they register expressions)
+from reclock.sql.queries import (  # noqa: F401  (they register expressions)
+    calls,
+    operators,
+    pattern_expressions,
+    subscripts,
+    windows,
+)

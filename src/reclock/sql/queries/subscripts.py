@@ -1,0 +1,81 @@
+"""Subscripts: elements and slices of arrays, and members of documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from reclock.algebra.relations import INTEGER, JSONB, TEXT, ScalarType, TypeName
+from reclock.errors import TypeMismatch, UnsupportedSql
+from reclock.plan.scalars import Literal
+from reclock.sql.queries.coercion import cast, default_to_text, expect
+from reclock.sql.queries.expressions import ExprContext, scalar
+from reclock.sql.queries.overloads import call, operator
+from reclock.sql.queries.planned import Planned, TypedExpr
+from reclock.sql.syntax.dialect import to_sql
+
+
+@scalar.register
+def _subscript(node: exp.Bracket, context: ExprContext) -> TypedExpr:
+    whole, subscripts = _subscripted(node)
+    value = scalar(whole, context)
+    if value.type is not None and value.type.element is not None:
+        return _part_of_array(value, value.type, subscripts, context)
+    if value.type != JSONB:
+        raise TypeMismatch(
+            f"cannot subscript type {value.type or TEXT} because it does not support subscripting"
+        )
+    for subscript in subscripts:
+        if isinstance(subscript, exp.Slice):
+            raise UnsupportedSql("jsonb subscript does not support slices")
+        # unlike `->`, which finds a document without members in itself
+        position = cast(scalar(subscript, context), TEXT)
+        value = operator("#>", [value, call("array", [position])])
+    return value
+
+
+def _subscripted(node: exp.Bracket) -> tuple[exp.Expr, list[exp.Expr]]:
+    """What ``a[1][2]`` is a part of, and the subscripts."""
+    subscripts: list[exp.Expr] = []
+    whole: exp.Expr = node
+    while isinstance(whole, exp.Bracket):
+        if len(whole.expressions) != 1:
+            raise UnsupportedSql(f"subscript {to_sql(whole)[:80]} is not supported")
+        subscripts = [*whole.expressions, *subscripts]
+        whole = whole.this
+    return whole, subscripts
+
+
+def _part_of_array(
+    value: Planned, type: ScalarType, subscripts: Sequence[exp.Expr], context: ExprContext
+) -> TypedExpr:
+    """An element, or a slice if one of the subscripts is a range. Subscripts for another number of
+    dimensions mean NULL; a slice of more dimensions than there are is empty."""
+
+    def index(node: exp.Expr | None, default: int | None = None) -> TypedExpr:
+        if node is None:
+            return Literal(default, INTEGER)
+        position = scalar(node, context)
+        if position.type is not None and position.type.is_number:
+            return cast(position, INTEGER)
+        return expect(position, INTEGER, "array subscript")
+
+    if any(isinstance(subscript, exp.Slice) for subscript in subscripts):
+        bounds = []
+        for subscript in subscripts:
+            if isinstance(subscript, exp.Slice):
+                bounds += [index(subscript.this, 1), index(subscript.expression, 2**31 - 1)]
+            else:
+                bounds += [Literal(1, INTEGER), index(subscript)]
+        if len(subscripts) > type.dimensions:
+            bounds = [Literal(1, INTEGER), Literal(0, INTEGER)]
+        return call("slice", [value, *bounds])
+    places = [index(subscript) for subscript in subscripts]
+    if len(places) != type.dimensions:
+        return Literal(None, type.base)
+    for place in places:
+        if type.name is TypeName.VECTOR:
+            place = operator("+", [place, Literal(1, INTEGER)])
+        value = call("subscript", [value, place])
+    return default_to_text(value)
