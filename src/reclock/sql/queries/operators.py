@@ -20,8 +20,8 @@ from reclock.algebra.relations import (
 from reclock.errors import (
     AmbiguousFunction,
     SqlSyntaxError,
-    UnknownOperator,
     UnknownObject,
+    UnknownOperator,
     UnsupportedSql,
 )
 from reclock.plan.scalars import Literal
