@@ -180,6 +180,20 @@ def test_what_is_cancelled_as_its_first_job_begins_ends(
         threads.submit(rows, answer).result(PATIENCE_S / 4)
 
 
+def test_what_the_parser_remembers_of_texts_is_counted_and_bounded(spark: SparkSession) -> None:
+    """Without its own count the parser fills the driver's memory with what it learned of texts."""
+    parser = spark._jvm.org.apache.spark.sql.catalyst.parser.AbstractParser
+    spark.sql("SELECT 1 + 2 * 3 AS a, CASE WHEN 1 < 2 THEN 'x' END AS b")
+    assert parser.getDFACacheNumStates() > 0
+    limit = "spark.sql.parser.parserDfaCacheFlushThreshold"
+    spark.conf.set(limit, "1")
+    try:
+        spark.sql("SELECT 1")
+        assert parser.getDFACacheNumStates() == 0
+    finally:
+        spark.conf.unset(limit)
+
+
 def test_a_partition_is_larger_than_the_memory_of_spark(tmp_path: Path) -> None:
     program = """
         from reclock.clusters.session import start
