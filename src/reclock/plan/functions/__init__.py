@@ -22,6 +22,7 @@ from reclock.plan.functions import (  # noqa: F401  (each registers its function
     regexp_functions,
     regressions,
     text,
+    time_zones,
     times,
     trigonometry,
     uuids,

@@ -38,7 +38,6 @@ from reclock.errors import (
     WithinGroupRequired,
 )
 from reclock.plan.functions import AGGREGATES
-from reclock.plan.functions.moments import is_part_of_day
 from reclock.plan.scalars import Call, Case, Cast, Literal, Parameter
 from reclock.sql.names import fold
 from reclock.sql.queries.aggregate_calls import (
@@ -77,13 +76,13 @@ from reclock.sql.queries.expressions import (
     written_name,
 )
 from reclock.sql.queries.format_function import formatted
+from reclock.sql.queries.local_times import truncated
 from reclock.sql.queries.outer_aggregates import check_level
 from reclock.sql.queries.overloads import (
     call,
     is_null,
     is_open,
     negated,
-    operator,
     unknown_function,
 )
 from reclock.sql.queries.planned import (
@@ -296,8 +295,7 @@ def _defined(names: Sequence[str], node: exp.Anonymous, context: ExprContext) ->
 
 
 def _filled(value: Planned, sizes: Planned, bounds: Planned | None = None) -> TypedExpr:
-    """``array_fill``. The number of dimensions is that of lengths that are written out; of others
-    there is one."""
+    """``array_fill``. There are as many dimensions as lengths, which are written out."""
     if is_open(value):
         raise TypeMismatch("could not determine polymorphic type because input has type unknown")
     if bounds is not None and any(first != Literal(1, INTEGER) for first in _items(bounds)):
@@ -345,15 +343,11 @@ def _precise_type(name: str, digits: exp.Expr) -> exp.DataType:
 
 
 def _truncated_in_zone(unit: Planned, moment: Planned, zone: Planned) -> TypedExpr:
-    """``date_trunc(unit, moment, zone)``. What is smaller than a day is taken off the moment, because
-    the local time at which an hour begins may be there twice."""
+    """``date_trunc(unit, moment, zone)``."""
     at = expect(moment, TIMESTAMPTZ, "argument of date_trunc")
     local = call("timezone", [zone, at])
-    truncated = call("date_trunc", [unit, local])
-    word = truncated.arguments[0] if isinstance(truncated, Call) else None
-    if isinstance(word, Literal) and is_part_of_day(word.value):
-        return Call("-", (at, operator("-", [local, truncated])), TIMESTAMPTZ)
-    return call("timezone", [zone, truncated])
+    word = expect(unit, TEXT, "argument of date_trunc")
+    return truncated(word, at, local, lambda start: call("timezone", [zone, start]))
 
 
 def _grouping(node: exp.Anonymous, context: ExprContext) -> TypedExpr:

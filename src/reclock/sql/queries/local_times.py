@@ -7,6 +7,7 @@ In UTC nothing changes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import reduce
@@ -29,7 +30,8 @@ from reclock.algebra.relations import (
 from reclock.algebra.zones import UTC_NAME, offset
 from reclock.errors import UnsupportedSql
 from reclock.plan.functions.formats import names_zone, parts_of_zone
-from reclock.plan.functions.moments import LOCAL_TIMES, OFFSET, is_part_of_day
+from reclock.plan.functions.moments import is_part_of_day
+from reclock.plan.functions.time_zones import LOCAL_TIMES, OFFSET
 from reclock.plan.scalars import Call, Case, Cast, Literal
 from reclock.sql.queries.folding import folded
 from reclock.sql.queries.planned import TypedExpr
@@ -56,7 +58,7 @@ def zoned_cast(value: TypedExpr, target: ScalarType) -> TypedExpr:
     return Cast(value, target)
 
 
-_ZONE_AT_END = r"[0-9:.] *([zZ]|:[0-9.]+ *[-+][0-9:]+)\s*$"
+_ZONE_AT_END = r"([0-9.] *[zZ]|:[0-9.]+ *[-+][0-9:]+)\s*$"
 
 
 def zoned(call: Call[TypedExpr]) -> TypedExpr | None:
@@ -73,7 +75,9 @@ def zoned(call: Call[TypedExpr]) -> TypedExpr | None:
                 hint="write AT TIME ZONE behind the moment",
             )
         case Call("date_trunc", (unit, moment)) if moment.type == TIMESTAMPTZ:
-            return _truncated(unit, moment, session_zone())
+            zone = session_zone()
+            local = local_time(moment, zone)
+            return truncated(unit, moment, local, lambda start: moment_of(start, zone))
         case Call("extract" | "date_part", (Literal("epoch"), _)):
             return None
         case Call("extract" | "date_part" as name, (field, moment)) if moment.type == TIMESTAMPTZ:
@@ -127,14 +131,22 @@ def moment_of(local: TypedExpr, zone: str) -> TypedExpr:
     return Call("timezone", (Literal(zone, TEXT), local), TIMESTAMPTZ)
 
 
-def _truncated(unit: TypedExpr, moment: TypedExpr, zone: str) -> TypedExpr:
-    """What is smaller than a day is taken off the moment, because the local time at which an hour
-    begins may be there twice."""
-    local = local_time(moment, zone)
+def truncated(
+    unit: TypedExpr,
+    moment: TypedExpr,
+    local: TypedExpr,
+    moment_at: Callable[[TypedExpr], TypedExpr],
+) -> TypedExpr:
+    """The moment at which the unit of the ``local`` time of a moment began. ``moment_at`` is that of
+    a local time.
+
+    What is smaller than a day is taken off the moment, because the local time at which an hour begins
+    may be there twice.
+    """
     start = Call("date_trunc", (unit, local), TIMESTAMP)
     if isinstance(unit, Literal) and is_part_of_day(unit.value):
         return Call("-", (moment, Call("-", (local, start), INTERVAL)), TIMESTAMPTZ)
-    return moment_of(start, zone)
+    return moment_at(start)
 
 
 def _shifted(sign: str, moment: TypedExpr, interval: TypedExpr) -> TypedExpr:
