@@ -25,12 +25,13 @@ from reclock.plan.scalars import Literal
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, fold
 from reclock.sql.parameters import Parameters
-from reclock.sql.queries.coercion import cast, coerce, is_assignable, scalar_type
+from reclock.sql.queries.coercion import cast, coerce, is_assignable
 from reclock.sql.queries.expressions import ExprContext, scalar
 from reclock.sql.queries.planned import Untyped
 from reclock.sql.queries.query import new_context
 from reclock.sql.queries.scope import Scope
 from reclock.sql.queries.subqueries import SubqueryPlanner
+from reclock.sql.queries.type_names import scalar_type
 from reclock.sql.session_zone import planned_in
 from reclock.sql.statements.session.prepared_syntax import (
     CloseStatement,

@@ -27,10 +27,8 @@ from reclock.algebra.relations import (
 )
 from reclock.errors import (
     AggregateNotAllowed,
-    EvaluationError,
     NotComposite,
     SqlSyntaxError,
-    TypeMismatch,
     UnknownFunction,
     UnknownObject,
     UnknownRelation,
@@ -46,6 +44,7 @@ from reclock.sql.queries.aggregate_calls import (
     aggregate_call,
     document_aggregate,
 )
+from reclock.sql.queries.array_fill import filled
 from reclock.sql.queries.call_forms import name_parts, positional
 from reclock.sql.queries.catalog_functions import (
     CATALOG_FUNCTIONS,
@@ -53,16 +52,7 @@ from reclock.sql.queries.catalog_functions import (
     expression,
     with_arguments,
 )
-from reclock.sql.queries.coercion import (
-    cast,
-    coerce,
-    default_to_text,
-    expect,
-    limited,
-    moment_limit,
-    scalar_type,
-    text_limit,
-)
+from reclock.sql.queries.coercion import cast, coerce, default_to_text, expect, limited
 from reclock.sql.queries.expressions import (
     SESSION_WORDS,
     ExprContext,
@@ -81,7 +71,6 @@ from reclock.sql.queries.outer_aggregates import check_level
 from reclock.sql.queries.overloads import (
     call,
     is_null,
-    is_open,
     negated,
     unknown_function,
 )
@@ -101,6 +90,7 @@ from reclock.sql.queries.row_functions import COLUMNS, PAIRS, ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope, ScopeColumn
 from reclock.sql.queries.session_functions import SEQUENCE_FUNCTIONS, is_about_session, signature
 from reclock.sql.queries.sql_functions import overload
+from reclock.sql.queries.type_names import moment_limit, scalar_type, text_limit
 from reclock.sql.syntax.dialect import to_sql
 from reclock.sql.syntax.expressions import CALLED_TYPES
 
@@ -217,7 +207,7 @@ def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
     if name in ("substring", "substr") and values and values[0].type == BYTEA:
         return call("bytes substring", values)
     if name == "array_fill" and len(values) in (2, 3):
-        return _filled(*values)
+        return filled(*values)
     if name == "coalesce":
         reject_rows(values, "COALESCE")
     if name == "mz_cluster_id":
@@ -292,35 +282,6 @@ def _defined(names: Sequence[str], node: exp.Anonymous, context: ExprContext) ->
     if isinstance(value, Elements):
         _check_answers_rows(names[-1], context)
     return value
-
-
-def _filled(value: Planned, sizes: Planned, bounds: Planned | None = None) -> TypedExpr:
-    """``array_fill``. There are as many dimensions as lengths, which are written out."""
-    if is_open(value):
-        raise TypeMismatch("could not determine polymorphic type because input has type unknown")
-    if bounds is not None and any(first != Literal(1, INTEGER) for first in _items(bounds)):
-        raise UnsupportedSql("arrays whose first index is not 1 are not supported")
-    lengths = _items(sizes)
-    if not lengths:
-        return Literal((), array(default_to_text(value).type))
-    return call("array_fill", [value, *lengths])
-
-
-def _items(value: Planned) -> Sequence[TypedExpr]:
-    """The numbers of an array that is written out. Raises ``EvaluationError`` for NULL,
-    ``UnsupportedSql`` for one that is computed."""
-    numbers = expect(value, array(INTEGER), "dimension array")
-    if isinstance(numbers, Literal):
-        if numbers.value is None:
-            message = "dimension array or low bound array cannot be null"
-            raise EvaluationError(message, sqlstate="22004")
-        return [Literal(number, INTEGER) for number in numbers.value]
-    if isinstance(numbers, Call) and numbers.function == "array":
-        return numbers.arguments
-    raise UnsupportedSql(
-        "array_fill of lengths that are computed is not supported",
-        hint="write them out, as in ARRAY[a, b]",
-    )
 
 
 _OBJECT_IDS = {

@@ -1,5 +1,4 @@
-"""Types of expressions: the types that SQL's names mean, the casts that exist, and the implicit
-ones."""
+"""Types of expressions: the casts that exist, and the implicit ones."""
 
 from __future__ import annotations
 
@@ -8,42 +7,16 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TypeGuard, overload
 
-from sqlglot import exp
-
 from reclock.algebra.array_shapes import check_dimensions
 from reclock.algebra.moments import round_moment
 from reclock.algebra.relations import (
-    BIGINT,
     BOOLEAN,
-    BYTEA,
-    DATE,
-    DATERANGE,
-    DOUBLE,
-    INT2VECTOR,
-    INT4RANGE,
-    INT8RANGE,
     INTEGER,
     INTERVAL,
-    JSONB,
-    LETTER,
-    NAME,
-    NUMRANGE,
-    OID,
-    OIDVECTOR,
-    REAL,
-    REGCLASS,
-    REGNAMESPACE,
-    REGPROC,
-    REGROLE,
-    REGTYPE,
-    SMALLINT,
     TEXT,
     TIME,
     TIMESTAMP,
     TIMESTAMPTZ,
-    TSRANGE,
-    TSTZRANGE,
-    UUID,
     Column,
     MomentLimit,
     ScalarType,
@@ -55,12 +28,9 @@ from reclock.algebra.relations import (
 )
 from reclock.algebra.textual.times import round_time
 from reclock.errors import (
-    InvalidOption,
     ReclockError,
     TextTooLong,
     TypeMismatch,
-    UnknownObject,
-    UnsupportedSql,
 )
 from reclock.plan.functions import common_type as common_of
 from reclock.plan.functions import is_implicit, resolve_cast
@@ -70,146 +40,10 @@ from reclock.plan.functions.intervals import SPAN, SPAN_TYPE, compared_type
 from reclock.plan.functions.moments import ROUNDED
 from reclock.plan.functions.typing import as_numeric
 from reclock.plan.scalars import Call, Literal, Parameter, Scalar
-from reclock.sql.names import fold
 from reclock.sql.queries.literals import fit, natural, parse_number, parse_text, read_array
 from reclock.sql.queries.local_times import zoned_cast
 from reclock.sql.queries.planned import E, OpenParameter, Planned, TypedExpr, Untyped
 from reclock.sql.session_zone import session_zone
-from reclock.sql.syntax.dialect import to_sql
-
-_TYPES = {
-    exp.DType.BOOLEAN: BOOLEAN,
-    exp.DType.SMALLINT: SMALLINT,
-    exp.DType.INT: INTEGER,
-    exp.DType.BIGINT: BIGINT,
-    exp.DType.FLOAT: REAL,
-    exp.DType.DOUBLE: DOUBLE,
-    exp.DType.TEXT: TEXT,
-    exp.DType.VARCHAR: TEXT,
-    exp.DType.VARBINARY: BYTEA,
-    exp.DType.DATE: DATE,
-    exp.DType.TIME: TIME,
-    exp.DType.TIMESTAMP: TIMESTAMP,
-    exp.DType.TIMESTAMPTZ: TIMESTAMPTZ,
-    exp.DType.INTERVAL: INTERVAL,
-    exp.DType.JSON: JSONB,
-    exp.DType.JSONB: JSONB,
-    exp.DType.NAME: TEXT,
-    exp.DType.UUID: UUID,
-    exp.DType.INT4RANGE: INT4RANGE,
-    exp.DType.INT8RANGE: INT8RANGE,
-    exp.DType.NUMRANGE: NUMRANGE,
-    exp.DType.DATERANGE: DATERANGE,
-    exp.DType.TSRANGE: TSRANGE,
-    exp.DType.TSTZRANGE: TSTZRANGE,
-}
-_CATALOG_TYPES = {
-    "oid": OID,
-    "regclass": REGCLASS,
-    "regnamespace": REGNAMESPACE,
-    "regproc": REGPROC,
-    "regprocedure": REGPROC,
-    "regoper": OID,
-    "regoperator": OID,
-    "regrole": REGROLE,
-    "regtype": REGTYPE,
-    "char": TEXT,
-    "name": TEXT,
-    "jsonpath": TEXT,
-    "int2vector": INT2VECTOR,
-    "oidvector": OIDVECTOR,
-}
-"""Types of PostgreSQL's catalog that the grammar treats as names."""
-
-
-def scalar_type(node: exp.Expr) -> ScalarType:
-    """The type a type name in SQL stands for. Raises ``UnknownObject`` or ``UnsupportedSql``."""
-    if isinstance(node, exp.ObjectIdentifier) and str(node.this).lower() in _CATALOG_TYPES:
-        return _CATALOG_TYPES[str(node.this).lower()]
-    if not isinstance(node, exp.DataType):
-        raise UnknownObject("type", to_sql(node))
-    sizes = node.args.get("expressions") or []
-    if node.this == exp.DType.USERDEFINED:
-        return _named_type(node.args.get("kind"))
-    if node.this == exp.DType.ARRAY and len(sizes) == 1:
-        return array(scalar_type(sizes[0]))
-    if node.this == exp.DType.DECIMAL:
-        return _numeric(
-            [size.this.name if isinstance(size, exp.DataTypeParam) else size.name for size in sizes]
-        )
-    if node.this == exp.DType.DOUBLE and len(sizes) == 1:
-        return _float(sizes[0])
-    if node.this not in _TYPES:
-        raise UnsupportedSql(f"type {to_sql(node).lower()} is not supported")
-    if moment_limit(node) is not None:
-        return _TYPES[node.this]
-    if sizes or node.args.get("values"):
-        name = _TYPES[node.this]
-        raise UnsupportedSql(
-            f"type {to_sql(node).lower()} is not supported",
-            hint=f"use {name} without a length or precision",
-        )
-    return _TYPES[node.this]
-
-
-def is_name_type(node: exp.Expr) -> bool:
-    return (isinstance(node, exp.DataType) and node.this == exp.DType.NAME) or to_sql(
-        node
-    ).lower().removeprefix("pg_catalog.") == "name"
-
-
-def _is_letter_type(node: exp.Expr) -> bool:
-    """Whether it is ``"char"``, which without the quotes is another type."""
-    if not isinstance(node, exp.DataType) or node.this != exp.DType.USERDEFINED:
-        return False
-    kind = node.args.get("kind")
-    name = kind.expression if isinstance(kind, exp.Dot) else kind
-    return isinstance(name, exp.Identifier) and fold(name) == "char"
-
-
-def text_limit(node: exp.Expr) -> TextLimit | None:
-    """The limit that ``varchar(n)``, ``char(n)``, ``char``, ``name`` or ``"char"`` sets; None of any
-    other type. Raises ``InvalidOption``."""
-    if is_name_type(node):
-        return NAME
-    if _is_letter_type(node):
-        return LETTER
-    if not isinstance(node, exp.DataType) or node.this not in _TYPES_WITH_LENGTH:
-        return None
-    is_char = node.this != exp.DType.VARCHAR
-    sizes = [size.name for size in node.expressions]
-    if node.this == exp.DType.CHAR and not sizes:
-        sizes = ["1"]
-    if not sizes:
-        return None
-    if len(sizes) > 1 or not sizes[0].isdigit() or not 1 <= int(sizes[0]) <= _MOST_CHARACTERS:
-        raise InvalidOption(
-            f"length for type {'char' if is_char else 'varchar'} must be from 1 to "
-            f"{_MOST_CHARACTERS}"
-        )
-    return TextLimit(int(sizes[0]), ignores_blanks=is_char)
-
-
-_TYPES_WITH_LENGTH = (exp.DType.VARCHAR, exp.DType.CHAR, exp.DType.BPCHAR)
-
-
-def moment_limit(node: exp.Expr) -> MomentLimit | None:
-    """The limit that ``timestamp(p)``, ``timestamptz(p)`` or ``time(p)`` sets; None of any other
-    type."""
-    if not isinstance(node, exp.DataType) or len(node.expressions) != 1:
-        return None
-    if node.this not in (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIME):
-        return None
-    return MomentLimit(min(int(node.expressions[0].name[:3]), 6), _TYPES[node.this])
-
-
-def column_limit(node: exp.Expr) -> TextLimit | MomentLimit | None:
-    """The limit that a type with a length or a precision sets."""
-    return text_limit(node) or moment_limit(node)
-
-
-_MOST_CHARACTERS = 10_485_760
-"""PostgreSQL's limit."""
 
 
 def limited(value: E, limit: TextLimit | MomentLimit) -> E:
@@ -254,40 +88,6 @@ def within_limit(text: str, limit: TextLimit) -> str:
     if len(stripped.rstrip(" ")) > limit.characters:
         raise TextTooLong(str(limit))
     return stripped[: limit.characters]
-
-
-def _float(size: exp.Expr) -> ScalarType:
-    """``float(n)`` by its binary digits."""
-    digits = int((size.this if isinstance(size, exp.DataTypeParam) else size).name[:9])
-    if not 1 <= digits <= 53:
-        at_fault = "at least 1 bit" if digits < 1 else "less than 54 bits"
-        raise InvalidOption(f"precision for type float must be {at_fault}")
-    return REAL if digits <= 24 else DOUBLE
-
-
-def _named_type(kind: object) -> ScalarType:
-    """A type that is not a keyword of the grammar: one of the catalog's, which may have
-    ``pg_catalog.`` before it."""
-    if isinstance(kind, exp.Dot) and fold(kind.this) == "pg_catalog":
-        kind = kind.expression
-    name = fold(kind) if isinstance(kind, exp.Identifier) else str(kind)
-    if name not in _CATALOG_TYPES:
-        raise UnknownObject("type", name)
-    return _CATALOG_TYPES[name]
-
-
-def _numeric(sizes: list[str]) -> ScalarType:
-    if not sizes:
-        return numeric()
-    if not all(size.isdigit() and len(size) < 5 for size in sizes) or len(sizes) > 2:
-        raise InvalidOption("the precision and scale of numeric are whole numbers")
-    precision, scale = int(sizes[0]), int(sizes[1]) if len(sizes) == 2 else 0
-    if not (1 <= precision <= 38 and scale <= precision):
-        raise InvalidOption(
-            f"numeric({precision},{scale}) is not supported",
-            detail="precision must be between 1 and 38, scale between 0 and the precision",
-        )
-    return numeric(precision, scale)
 
 
 def common_type(types: Sequence[ScalarType | None], what: str) -> ScalarType:

@@ -20,7 +20,7 @@ from reclock.errors import (
     SqlSyntaxError,
     UnsupportedSql,
 )
-from reclock.sql.queries.coercion import column_limit, scalar_type
+from reclock.sql.queries.type_names import column_limit, scalar_type
 
 
 def check_columns(names: Sequence[str], *, is_view: bool = False) -> None:

@@ -21,10 +21,11 @@ from reclock.plan.build import compute
 from reclock.plan.relational import MutualRecursion, Plan, WorkTable
 from reclock.plan.scalars import ColumnRef
 from reclock.sql.names import fold
-from reclock.sql.queries.coercion import assign, column_limit, scalar_type
+from reclock.sql.queries.coercion import assign
 from reclock.sql.queries.context import Context
 from reclock.sql.queries.expressions import reject_unsupported
 from reclock.sql.queries.recursion import unused_id
+from reclock.sql.queries.type_names import column_limit, scalar_type
 from reclock.sql.syntax import nodes
 
 

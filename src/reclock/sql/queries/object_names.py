@@ -11,7 +11,7 @@ from reclock.errors import InvalidOption, ReclockError, UnknownObject, UnknownRe
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, nearest
 from reclock.sql.queries.call_forms import name_parts
-from reclock.sql.queries.coercion import scalar_type
+from reclock.sql.queries.type_names import scalar_type
 from reclock.sql.syntax.parse import parse_one
 
 _ARRAY_INPUT = 750

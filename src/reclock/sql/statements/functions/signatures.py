@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from reclock.algebra.relations import TEXT, ScalarType, TypeName, numeric
 from reclock.sql.names import parts
-from reclock.sql.queries.coercion import scalar_type, text_limit
+from reclock.sql.queries.type_names import scalar_type, text_limit
 from reclock.sql.statements.functions.names_syntax import FunctionName
 
 

@@ -15,7 +15,7 @@ from reclock.sql.catalog.definitions import SequenceDefinition
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.names import QualifiedName, fold, identifier, nearest, parts
 from reclock.sql.planning.definitions import definition_text
-from reclock.sql.queries.coercion import scalar_type
+from reclock.sql.queries.type_names import scalar_type
 from reclock.sql.statements.sequences.syntax import (
     CreateSequenceStatement,
     SequenceOptions,

@@ -14,7 +14,7 @@ from reclock.sql.catalog.entries import RelationEntry, SequenceEntry
 from reclock.sql.catalog.lookups import find_object
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, fold, parts
-from reclock.sql.queries.coercion import scalar_type
+from reclock.sql.queries.type_names import scalar_type
 from reclock.sql.statements.sequences.calls import sequence_named
 from reclock.sql.statements.sequences.definitions import define_sequence, sequence_text
 from reclock.sql.statements.sequences.syntax import SequenceOptions
