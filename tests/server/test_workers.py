@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -42,8 +43,66 @@ def worker_of(connection: psycopg.Connection) -> int:
     return (connection.info.backend_pid - 1) % 2
 
 
-def connected(server: SqlServer, count: int) -> list[psycopg.Connection]:
-    return [server.connect() for _ in range(count)]
+@dataclass(slots=True)
+class Clients:
+    """Connections to a server of two workers. A worker may learn late that one is closed: what
+    needs a certain share waits for it."""
+
+    server: SqlServer
+    opened: list[psycopg.Connection] = field(default_factory=list)
+
+    def connect(self, **options: object) -> psycopg.Connection:
+        self.opened.append(self.server.connect(**options))
+        return self.opened[-1]
+
+    def connect_all(self, count: int, **options: object) -> list[psycopg.Connection]:
+        """As many at once, as soon as there is room for them."""
+        return eventually(lambda: self._all(count, options), self.server.log)
+
+    def _all(self, count: int, options: dict[str, object]) -> list[psycopg.Connection]:
+        connections: list[psycopg.Connection] = []
+        try:
+            for _ in range(count):
+                connections.append(self.connect(**options))
+        except psycopg.OperationalError:
+            close(connections)
+            return []
+        return connections
+
+    def two_of_each_worker(self) -> list[list[psycopg.Connection]]:
+        """By the worker's number."""
+        return eventually(self._two_of_each, self.server.log)
+
+    def _two_of_each(self) -> list[list[psycopg.Connection]]:
+        connections = self.connect_all(4)
+        by_worker = [[c for c in connections if worker_of(c) == number] for number in range(2)]
+        if len(by_worker[0]) == 2:
+            return by_worker
+        close(connections)
+        return []
+
+    def one_of_each_worker(self, **options: object) -> list[psycopg.Connection]:
+        """By the worker's number."""
+        by_worker: dict[int, psycopg.Connection] = {}
+        spare = []
+        while len(by_worker) < 2:
+            (connection,) = self.connect_all(1, **options)
+            if worker_of(connection) in by_worker:
+                spare.append(connection)
+            else:
+                by_worker[worker_of(connection)] = connection
+        close(spare)
+        return [by_worker[0], by_worker[1]]
+
+
+@pytest.fixture
+def clients(server: SqlServer) -> Iterator[Clients]:
+    """Of a server that both workers serve. All are closed at the end of the test."""
+    opened = Clients(server)
+    opened.two_of_each_worker()
+    close(opened.opened)
+    yield opened
+    close(opened.opened)
 
 
 def close(connections: list[psycopg.Connection]) -> None:
@@ -51,89 +110,67 @@ def close(connections: list[psycopg.Connection]) -> None:
         connection.close()
 
 
-def both_serve(server: SqlServer) -> bool:
-    try:
-        connections = connected(server, 4)
-    except psycopg.OperationalError:
-        return False
-    try:
-        return sorted(map(worker_of, connections)) == [0, 0, 1, 1]
-    finally:
-        close(connections)
-
-
-def test_connections_are_shared_evenly_and_a_closed_one_counts_no_more(server: SqlServer) -> None:
-    eventually(lambda: both_serve(server), server.log)
-    connections = connected(server, 4)
-    of_one = [connection for connection in connections if worker_of(connection) == 1]
-    close(of_one)
+def test_connections_are_shared_evenly_and_a_closed_one_counts_no_more(clients: Clients) -> None:
+    close(clients.two_of_each_worker()[1])
 
     def next_go_there() -> bool:
-        later = connected(server, 2)
-        try:
-            return {worker_of(connection) for connection in later} == {1}
-        finally:
-            close(later)
+        later = clients.connect_all(2)
+        served = {worker_of(connection) for connection in later}
+        close(later)
+        return served == {1}
 
-    eventually(next_go_there, server.log)
-    close(connections)
+    eventually(next_go_there, clients.server.log)
 
 
-def test_what_one_worker_commits_every_worker_reads(server: SqlServer) -> None:
-    connections = connected(server, 2)
-    assert {worker_of(connection) for connection in connections} == {0, 1}
+def test_what_one_worker_commits_every_worker_reads(clients: Clients) -> None:
+    connections = clients.one_of_each_worker()
     for number, connection in enumerate(connections):
         connection.execute(f"CREATE TABLE of_{number} (n integer)")
         for n in range(10):
             connection.execute(f"INSERT INTO of_{number} VALUES (%s)", (n,))
             other = connections[1 - number]
             assert other.execute(f"SELECT count(*) FROM of_{number}").fetchone() == (n + 1,)
-    close(connections)
 
 
-def test_a_statement_is_cancelled_whichever_worker_gets_the_request(server: SqlServer) -> None:
-    connections = connected(server, 2)
-    assert {worker_of(connection) for connection in connections} == {0, 1}
-    for connection in connections:
+def once_active(
+    connection: psycopg.Connection, observer: psycopg.Connection, action: Callable[[], object]
+) -> threading.Thread:
+    """Does ``action`` while ``connection`` executes its next statement."""
+    active = "SELECT 1 FROM pg_stat_activity WHERE pid = %s AND state = 'active'"
+    process_id = connection.info.backend_pid
+
+    def act() -> None:
+        eventually(lambda: observer.execute(active, [process_id]).fetchall())
+        action()
+
+    thread = threading.Thread(target=act)
+    thread.start()
+    return thread
+
+
+def test_a_statement_is_cancelled_whichever_worker_gets_the_request(clients: Clients) -> None:
+    connections = clients.one_of_each_worker()
+    for connection, other in zip(connections, reversed(connections), strict=True):
         for _ in range(2):
-            timer = threading.Timer(0.5, connection.cancel_safe)
-            timer.start()
+            cancelling = once_active(connection, other, connection.cancel_safe)
             with pytest.raises(psycopg.errors.QueryCanceled):
                 connection.execute(SLOW)
-            timer.join()
-    close(connections)
+            cancelling.join()
 
 
-def test_a_cancel_request_needs_the_secret_of_its_connection(server: SqlServer) -> None:
-    connections = connected(server, 2)
-    for connection in connections:
+def test_a_cancel_request_needs_the_secret_of_its_connection(clients: Clients) -> None:
+    for connection in clients.connect_all(2):
         process_id = connection.info.backend_pid
         packet = (80877102).to_bytes(4, "big") + process_id.to_bytes(4, "big") + b"\0\0\0\0"
-        with socket.create_connection(("127.0.0.1", server.port)) as client:
+        with socket.create_connection(("127.0.0.1", clients.server.port)) as client:
             client.sendall((len(packet) + 4).to_bytes(4, "big") + packet)
             assert client.recv(1) == b""
         assert connection.execute("SELECT count(*) FROM numbers").fetchone() == (1000,)
-    close(connections)
 
 
-def one_of_each_worker(server: SqlServer, **options: object) -> list[psycopg.Connection]:
-    """A connection to each worker, by its number."""
-    by_worker: dict[int, psycopg.Connection] = {}
-    spare = []
-    while len(by_worker) < 2:
-        connection = server.connect(**options)
-        if worker_of(connection) in by_worker:
-            spare.append(connection)
-        else:
-            by_worker[worker_of(connection)] = connection
-    close(spare)
-    return [by_worker[0], by_worker[1]]
-
-
-def test_each_worker_shows_the_sessions_of_all(server: SqlServer) -> None:
-    eventually(lambda: both_serve(server), server.log)
+def test_each_worker_shows_the_sessions_of_all(clients: Clients) -> None:
     for observer, observed in ((0, 1), (1, 0)):
-        connections = one_of_each_worker(server)
+        connections = clients.one_of_each_worker()
         own, other = connections[observer], connections[observed]
         other.execute("BEGIN")
         other.execute("DECLARE ours CURSOR FOR SELECT n FROM numbers")
@@ -155,18 +192,14 @@ def test_each_worker_shows_the_sessions_of_all(server: SqlServer) -> None:
         close(connections)
 
 
-def test_a_session_of_another_worker_is_cancelled_and_ended(server: SqlServer) -> None:
-    eventually(lambda: both_serve(server), server.log)
-    own, other = one_of_each_worker(server)
+def test_a_session_of_another_worker_is_cancelled_and_ended(clients: Clients) -> None:
+    own, other = clients.one_of_each_worker()
     process_id = other.info.backend_pid
-    active = "SELECT 1 FROM pg_stat_activity WHERE pid = %s AND state = 'active'"
 
     def cancel() -> None:
-        eventually(lambda: bool(own.execute(active, [process_id]).fetchall()), server.log)
         assert own.execute("SELECT pg_cancel_backend(%s)", [process_id]).fetchone() == (True,)
 
-    cancelling = threading.Thread(target=cancel)
-    cancelling.start()
+    cancelling = once_active(other, own, cancel)
     with pytest.raises(psycopg.errors.QueryCanceled):
         other.execute(SLOW)
     cancelling.join()
@@ -175,16 +208,14 @@ def test_a_session_of_another_worker_is_cancelled_and_ended(server: SqlServer) -
         other.execute("SELECT 1")
     eventually(
         lambda: own.execute("SELECT pg_cancel_backend(%s)", [process_id]).fetchone() == (False,),
-        server.log,
+        clients.server.log,
     )
-    own.close()
 
 
-def test_sessions_of_other_workers_have_the_same_privileges(server: SqlServer) -> None:
-    eventually(lambda: both_serve(server), server.log)
-    with server.connect() as connection:
+def test_sessions_of_other_workers_have_the_same_privileges(clients: Clients) -> None:
+    with clients.connect() as connection:
         connection.execute("CREATE ROLE plain LOGIN")
-    superusers, plain = one_of_each_worker(server), one_of_each_worker(server, user="plain")
+    superusers, plain = clients.one_of_each_worker(), clients.one_of_each_worker(user="plain")
     superusers[0].execute("SELECT 'secret'")
     query = "SELECT query FROM pg_stat_activity WHERE pid = %s"
     assert plain[1].execute(query, [superusers[0].info.backend_pid]).fetchall() == [
@@ -195,13 +226,11 @@ def test_sessions_of_other_workers_have_the_same_privileges(server: SqlServer) -
     assert plain[1].execute(
         "SELECT pg_terminate_backend(%s)", [plain[0].info.backend_pid]
     ).fetchone() == (True,)
-    close([*superusers, *plain])
 
 
-def test_a_stopped_worker_is_left_out_and_named(server: SqlServer) -> None:
-    eventually(lambda: both_serve(server), server.log)
-    own, other = one_of_each_worker(server)
-    stopped = workers_of(server)[1]
+def test_a_stopped_worker_is_left_out_and_named(clients: Clients) -> None:
+    own, other = clients.one_of_each_worker()
+    stopped = workers_of(clients.server)[1]
     stopped.suspend()
     try:
         shown = {
@@ -221,31 +250,25 @@ def test_a_stopped_worker_is_left_out_and_named(server: SqlServer) -> None:
             ).rowcount
             == 1
         ),
-        server.log,
+        clients.server.log,
     )
-    close([own, other])
 
 
-def test_too_many_clients_are_refused_as_by_one_process(server: SqlServer) -> None:
-    eventually(lambda: both_serve(server), server.log)
-    connections = connected(server, 8)
+def test_too_many_clients_are_refused_as_by_one_process(clients: Clients) -> None:
+    clients.connect_all(8)
     with pytest.raises(psycopg.OperationalError, match="too many"):
-        server.connect()
-    close(connections)
+        clients.connect()
 
 
-def test_a_killed_worker_takes_only_its_own_sessions_and_is_replaced(server: SqlServer) -> None:
-    eventually(lambda: both_serve(server), server.log)
-    connections = connected(server, 2)
-    by_worker = {worker_of(connection): connection for connection in connections}
-    workers_of(server)[1].kill()
+def test_a_killed_worker_takes_only_its_own_sessions_and_is_replaced(clients: Clients) -> None:
+    by_worker = clients.one_of_each_worker()
+    workers_of(clients.server)[1].kill()
     with pytest.raises(psycopg.OperationalError):
         by_worker[1].execute("SELECT 1")
     assert by_worker[0].execute("SELECT count(*) FROM numbers").fetchone() == (1000,)
-    with server.connect() as meanwhile:
+    with clients.connect() as meanwhile:
         assert meanwhile.execute("SELECT 1").fetchone() == (1,)
-    close(connections)
-    eventually(lambda: both_serve(server), server.log)
+    clients.two_of_each_worker()
 
 
 def workers_of(server: SqlServer) -> dict[int, psutil.Process]:
@@ -255,14 +278,13 @@ def workers_of(server: SqlServer) -> dict[int, psutil.Process]:
 
 
 def test_a_lock_of_a_worker_that_stands_still_goes_to_another_and_ends_the_session(
-    server: SqlServer,
+    clients: Clients,
 ) -> None:
-    eventually(lambda: both_serve(server), server.log)
-    own, other = one_of_each_worker(server)
+    own, other = clients.one_of_each_worker()
     attempt = "SELECT pg_try_advisory_lock(1)"
     assert other.execute(attempt).fetchone() == (True,)
     assert own.execute(attempt).fetchone() == (False,)
-    stopped = workers_of(server)[1]
+    stopped = workers_of(clients.server)[1]
     stopped.suspend()
     try:
         own.execute("SELECT pg_advisory_lock(1)")
@@ -271,31 +293,29 @@ def test_a_lock_of_a_worker_that_stands_still_goes_to_another_and_ends_the_sessi
     with pytest.raises(psycopg.errors.AdminShutdown, match="advisory locks may be lost"):
         other.execute("INSERT INTO numbers VALUES (0)")
     assert other.closed
-    workers_of(server)[0].kill()
-    eventually(lambda: both_serve(server), server.log)
-    with server.connect() as later:
-        later.execute("SELECT pg_advisory_lock(1)")
+    workers_of(clients.server)[0].kill()
+    clients.two_of_each_worker()
+    clients.connect().execute("SELECT pg_advisory_lock(1)")
 
 
-def test_workers_that_a_newer_epoch_fences_join_it_on_the_same_port(server: SqlServer) -> None:
-    eventually(lambda: both_serve(server), server.log)
-    lead_anew(server.home)
+def test_workers_that_a_newer_epoch_fences_join_it_on_the_same_port(clients: Clients) -> None:
+    lead_anew(clients.server.home)
 
     def writes() -> bool:
-        connections: list[psycopg.Connection] = []
+        connections = clients.connect_all(2)
+        served = {worker_of(connection) for connection in connections}
         try:
-            connections = connected(server, 2)
             for connection in connections:
                 connection.execute("INSERT INTO numbers SELECT 1001 WHERE false")
                 connection.execute("CREATE TABLE IF NOT EXISTS after (n integer)")
-            return {worker_of(connection) for connection in connections} == {0, 1}
         except psycopg.Error:
             return False
         finally:
             close(connections)
+        return served == {0, 1}
 
-    eventually(writes, server.log)
-    assert server.process.is_alive()
+    eventually(writes, clients.server.log)
+    assert clients.server.process.is_alive()
 
 
 def test_each_worker_is_monitored_on_a_port_of_its_own(

@@ -109,10 +109,10 @@ class Arrangements:
                 updates = parquet.read().select(arrow_schema(version.desc, with_updates=True).names)
             updates = updates.filter(pc.is_valid(updates[column])).sort_by(column).combine_chunks()
             arranged = _ArrangedFile(updates, updates[column].combine_chunks())
-        with self._lock:
-            self._arranged[file.uri, column] = (arranged, time.monotonic())
-            self._bytes += updates.nbytes
-        return arranged
+            with self._lock:
+                self._arranged[file.uri, column] = (arranged, time.monotonic())
+                self._bytes += updates.nbytes
+            return arranged
 
     def _make_room(self, needed_bytes: int) -> bool:
         with self._lock:
