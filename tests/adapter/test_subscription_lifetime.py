@@ -91,9 +91,10 @@ def test_a_subscription_outlives_the_statement_timeout_and_can_be_canceled(
     threading.Timer(2.5, subscriber.cancellation.cancel).start()
     with pytest.raises(QueryCanceled):
         next(rows)
-    execute(subscriber, "SET statement_timeout = 2000; BEGIN; DECLARE c CURSOR FOR SUBSCRIBE a")
+    execute(subscriber, "RESET statement_timeout; BEGIN; DECLARE c CURSOR FOR SUBSCRIBE a")
     assert len(execute(subscriber, "FETCH 1 FROM c")) == 1
     assert len(execute(subscriber, "FETCH 5 FROM c")) == 1
+    execute(subscriber, "SET statement_timeout = 2000")
     with pytest.raises(StatementTimeout):  # that of FETCH
         execute(subscriber, "FETCH 5 FROM c")
 

@@ -4,14 +4,13 @@ else wait."""
 from __future__ import annotations
 
 import sqlite3
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import psycopg
 import pytest
-from fixtures.server import SqlServer
+from fixtures.server import SqlServer, cancelled
 from psycopg import errors
 
 WAITING = 36
@@ -51,12 +50,12 @@ def test_an_insert_that_waits_ends_with_its_timeout_and_inserts_nothing(server: 
 
 def test_an_insert_that_waits_can_be_cancelled(server: SqlServer) -> None:
     with server.connect() as connection:
-        with locked(server):
-            timer = threading.Timer(0.3, connection.cancel)
-            timer.start()
-            with pytest.raises(errors.QueryCanceled, match="user request"):
-                connection.execute("INSERT INTO t VALUES (1)")
-            timer.join()
+        with (
+            locked(server),
+            cancelled(connection),
+            pytest.raises(errors.QueryCanceled, match="user request"),
+        ):
+            connection.execute("INSERT INTO t VALUES (1)")
         assert connection.execute("SELECT a FROM t").fetchall() == [(0,)]
 
 

@@ -7,7 +7,6 @@ import asyncio
 import io
 import re
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -21,7 +20,7 @@ import pytest
 import sqlalchemy as sa
 from fixtures import forks
 from fixtures.postgres import bundled_binaries
-from fixtures.server import SqlServer
+from fixtures.server import SqlServer, cancelled
 from fixtures.waiting import eventually
 from psycopg import errors, pq
 from psycopg.types.json import Json, Jsonb
@@ -230,8 +229,10 @@ def test_cancel_and_timeout_end_what_computes(
     sql_server: SqlServer, query: str, is_prepared: bool
 ) -> None:
     with sql_server.connect() as connection:
-        threading.Timer(0.3, connection.cancel_safe).start()
-        with pytest.raises(errors.QueryCanceled, match="user request"):
+        with (
+            cancelled(connection),
+            pytest.raises(errors.QueryCanceled, match="user request"),
+        ):
             connection.execute(query, prepare=is_prepared)
         connection.execute("SET statement_timeout = 1500")
         with pytest.raises(errors.QueryCanceled, match="statement timeout"):

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 from fixtures import forks
 from fixtures.ports import free_port
-from fixtures.server import SqlServer, start_server
+from fixtures.server import SqlServer, cancelled, start_server
 from fixtures.waiting import PATIENCE_S, eventually
 from server.test_fenced import lead_anew
 
@@ -132,30 +132,12 @@ def test_what_one_worker_commits_every_worker_reads(clients: Clients) -> None:
             assert other.execute(f"SELECT count(*) FROM of_{number}").fetchone() == (n + 1,)
 
 
-def once_active(
-    connection: psycopg.Connection, observer: psycopg.Connection, action: Callable[[], object]
-) -> threading.Thread:
-    """Does ``action`` while ``connection`` executes its next statement."""
-    active = "SELECT 1 FROM pg_stat_activity WHERE pid = %s AND state = 'active'"
-    process_id = connection.info.backend_pid
-
-    def act() -> None:
-        eventually(lambda: observer.execute(active, [process_id]).fetchall())
-        action()
-
-    thread = threading.Thread(target=act)
-    thread.start()
-    return thread
-
-
 def test_a_statement_is_cancelled_whichever_worker_gets_the_request(clients: Clients) -> None:
     connections = clients.one_of_each_worker()
-    for connection, other in zip(connections, reversed(connections), strict=True):
+    for connection in connections:
         for _ in range(2):
-            cancelling = once_active(connection, other, connection.cancel_safe)
-            with pytest.raises(psycopg.errors.QueryCanceled):
+            with cancelled(connection), pytest.raises(psycopg.errors.QueryCanceled):
                 connection.execute(SLOW)
-            cancelling.join()
 
 
 def test_a_cancel_request_needs_the_secret_of_its_connection(clients: Clients) -> None:
@@ -195,11 +177,14 @@ def test_each_worker_shows_the_sessions_of_all(clients: Clients) -> None:
 def test_a_session_of_another_worker_is_cancelled_and_ended(clients: Clients) -> None:
     own, other = clients.one_of_each_worker()
     process_id = other.info.backend_pid
+    active = "SELECT 1 FROM pg_stat_activity WHERE pid = %s AND state = 'active'"
 
     def cancel() -> None:
+        eventually(lambda: own.execute(active, [process_id]).fetchall(), clients.server.log)
         assert own.execute("SELECT pg_cancel_backend(%s)", [process_id]).fetchone() == (True,)
 
-    cancelling = once_active(other, own, cancel)
+    cancelling = threading.Thread(target=cancel)
+    cancelling.start()
     with pytest.raises(psycopg.errors.QueryCanceled):
         other.execute(SLOW)
     cancelling.join()
