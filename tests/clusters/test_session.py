@@ -12,6 +12,7 @@ import pytest
 from reclock.clusters import connect, session
 from reclock.clusters.spark_options import configuration
 from reclock.config import Settings
+from reclock.errors import UnsafeSparkListener
 
 
 class Told:
@@ -42,12 +43,29 @@ def test_credentials_of_the_lake_are_told_to_the_session_and_stand_in_no_command
         "fs.s3a.bucket.lake-of.access.key": "key",
         "fs.s3a.bucket.lake-of.secret.key": "do-not-tell",
     }
-    seen = [*connect.command(settings, 1), *configuration(settings).values()]
+    seen = [*connect.command(settings, "127.0.0.1", 1), *configuration(settings).values()]
     assert not any("do-not-tell" in word for word in seen)
     told.options.clear()
     monkeypatch.setenv("RECLOCK_LAKE", str(tmp_path / "lake"))
     session.start(Settings.load(tmp_path))
     assert told.options == {}
+
+
+def test_other_machines_need_a_token_to_use_spark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[list[str]] = []
+    monkeypatch.setattr(connect.os, "execve", lambda path, words, variables: started.append(words))
+    settings = Settings.load(tmp_path)
+    for host in ("127.0.0.1", "::1", "localhost"):
+        connect.serve(settings, host, 1)
+    with pytest.raises(UnsafeSparkListener):
+        connect.serve(settings, "0.0.0.0", 1)  # noqa: S104
+    monkeypatch.setenv("SPARK_CONNECT_AUTHENTICATE_TOKEN", "do-not-tell")
+    connect.serve(settings, "0.0.0.0", 1)  # noqa: S104
+    assert len(started) == 4
+    assert "--conf=spark.connect.grpc.binding.address=0.0.0.0" in started[-1]
+    assert not any("do-not-tell" in word for word in started[-1])
 
 
 def test_a_server_that_does_not_answer_is_named_without_its_token(tmp_path: Path) -> None:
@@ -56,6 +74,7 @@ def test_a_server_that_does_not_answer_is_named_without_its_token(tmp_path: Path
 from pathlib import Path
 from reclock.clusters import session
 from reclock.config import Settings
+from reclock.errors import UnsafeSparkListener
 session._PATIENCE = {"max_retries": 1}
 try:
     session.start(Settings.load(Path()))
@@ -82,6 +101,7 @@ def test_an_environment_does_not_end_a_session_that_it_did_not_start(tmp_path: P
 from pathlib import Path
 from reclock.clusters.engine_pool import EnginePool
 from reclock.config import Settings
+from reclock.errors import UnsafeSparkListener
 first, second = (EnginePool(lambda: Settings.load(Path()), None) for _ in range(2))
 session = first.spark()
 assert second.spark() is session

@@ -404,11 +404,14 @@ def _read_password() -> str:
 @app.command()
 def spark(
     home: Home = None,
-    port: Annotated[int, typer.Option(min=1, max=65_535, help="port on loopback")] = 15002,
+    host: Annotated[
+        str, typer.Option(help="address to listen on; all but loopback need a token")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65_535)] = 15002,
 ) -> None:
     """Run a warm Spark Connect server, which others use through RECLOCK_SPARK_REMOTE."""
     from reclock.clusters.connect import serve
     from reclock.config import Settings
 
     with errors_on_stderr():
-        raise typer.Exit(serve(Settings.load(home), port))
+        serve(Settings.load(home), host, port)

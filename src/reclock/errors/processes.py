@@ -130,6 +130,18 @@ class UnsafeHttpListener(ConfigurationError):
         self.host = host
 
 
+class UnsafeSparkListener(ConfigurationError):
+    """Other machines could use the Spark Connect server, and it has no token."""
+
+    def __init__(self, host: str, variable: str) -> None:
+        super().__init__(
+            f'refusing to serve Spark on "{host}"',
+            detail="there is no token, so whoever reaches the port could run programs here",
+            hint=f"serve on 127.0.0.1, or set {variable} here and where its clients run",
+        )
+        self.host = host
+
+
 class WorkerUnresponsive(ReclockError):
     """A worker of the server does not answer, so its session cannot be cancelled or ended."""
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import ipaddress
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
 from reclock.catalog.roles import is_superuser
+from reclock.config.loopback import is_loopback
 from reclock.consensus.credentials.verifiers import Verifier
 from reclock.runtime.stores import Stores
 from reclock.server.handshake import credential_of
@@ -64,19 +64,9 @@ def authenticated_superuser(request: Request, stores: Stores) -> str:
 def _is_local(request: Request) -> bool:
     """Whether a program on this machine sent the request, and asked for this machine: no proxy
     passed it on, and no other name that a site gave to this address made a browser send it."""
-    if (
-        not ipaddress.ip_address(request["REMOTE_ADDR"]).is_loopback
-        or "HTTP_X_FORWARDED_FOR" in request
-    ):
+    if not is_loopback(request["REMOTE_ADDR"]) or "HTTP_X_FORWARDED_FOR" in request:
         return False
-    return _is_loopback(urlsplit(f"//{request.get('HTTP_HOST', '')}").hostname or "")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return is_loopback(urlsplit(f"//{request.get('HTTP_HOST', '')}").hostname or "")
 
 
 def _credentials(request: Request) -> tuple[str, str | None]:

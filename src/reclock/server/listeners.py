@@ -26,7 +26,6 @@ import signal
 import socket
 import struct
 from collections.abc import Awaitable, Callable
-from ipaddress import ip_address
 from threading import Thread
 from typing import Protocol
 
@@ -190,15 +189,6 @@ class WorkerListener:
             _log.debug("connection lost", error=type(error).__name__)
             client.close()
             self.connection_closed()
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only processes of this machine reach a port on this address. Of names, only
-    ``localhost`` counts."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def cannot_listen(host: str, port: int, error: OSError) -> ConfigurationError:

@@ -17,9 +17,9 @@ import structlog
 from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector, make_wsgi_app
 
 from reclock.adapter.query.metrics import EnvironmentCollector
+from reclock.config.loopback import is_loopback
 from reclock.errors import ConfigurationError, InvalidOption, ReclockError, UnsafeHttpListener
 from reclock.runtime.environment import Environment
-from reclock.server.listeners import is_loopback
 
 _log = structlog.get_logger(__name__)
 _LOOPBACK = "127.0.0.1"

@@ -20,6 +20,7 @@ import structlog
 
 from reclock.adapter.session.session import Session
 from reclock.adapter.transaction.session_transactions import TransactionStatus
+from reclock.config.loopback import is_loopback
 from reclock.errors import (
     ConfigurationError,
     ConnectionRefused,
@@ -42,7 +43,7 @@ from reclock.server.handshake import (
     open_connection,
     read_startup,
 )
-from reclock.server.listeners import Listener, is_loopback
+from reclock.server.listeners import Listener
 from reclock.server.session_thread import SessionThread
 from reclock.server.stream import MessageStream
 
