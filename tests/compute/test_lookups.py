@@ -3,6 +3,7 @@ than it may."""
 
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,12 @@ from reclock.algebra.relations import (
     BOOLEAN,
     BYTEA,
     INTEGER,
+    MAX_PRECISION,
     SMALLINT,
     TEXT,
     Column,
     RelationDesc,
+    numeric,
 )
 from reclock.algebra.timestamps import Timestamp
 from reclock.algebra.updates import Update
@@ -34,8 +37,8 @@ from reclock.compute.engines.engine import Answer, CollectionInput, Engine
 from reclock.compute.reads import lookups
 from reclock.compute.reads.peeks import engine_of, peek
 from reclock.errors import EvaluationError
-from reclock.plan.relational import Filter, Finishing, Get, Map, Ordering, Plan, Project
-from reclock.plan.scalars import Call, Cast, ColumnRef, Literal, Scalar
+from reclock.plan.relational import Filter, Finishing, Get, Map, Ordering, Plan, Project, Reduce
+from reclock.plan.scalars import Aggregate, Call, Cast, ColumnRef, Literal, Scalar
 
 DESC = RelationDesc(
     (Column("n", INTEGER), Column("name", TEXT), Column("bytes", BYTEA), Column("big", BIGINT))
@@ -51,6 +54,18 @@ COMPUTED: list[Scalar] = [
     Call("upper", (ColumnRef(1, TEXT),), TEXT),
 ]
 """Some fail on some rows; an engine computes the last."""
+
+AGGREGATES: list[Aggregate[Scalar]] = [
+    Aggregate("count", (), BIGINT),
+    Aggregate("count", (ColumnRef(2, BYTEA),), BIGINT),
+    Aggregate("sum", (ColumnRef(0, INTEGER),), BIGINT),
+    Aggregate("sum", (ColumnRef(3, BIGINT),), numeric(MAX_PRECISION, 0)),
+    Aggregate("sum", (COMPUTED[2],), BIGINT),
+    Aggregate("min", (ColumnRef(3, BIGINT),), BIGINT),
+    Aggregate("max", (ColumnRef(1, TEXT),), TEXT),
+    Aggregate("count", (ColumnRef(1, TEXT),), BIGINT, is_distinct=True),
+]
+"""An engine computes the last."""
 
 values = st.tuples(
     st.sampled_from([None, -1, 0, 1, 2**31 - 1]),
@@ -110,6 +125,10 @@ def plans(draw: st.DrawFn) -> Plan:
         computed = tuple(draw(st.lists(st.sampled_from(COMPUTED), max_size=2)))
         columns = [Column(f"computed{i}", scalar.type) for i, scalar in enumerate(computed)]
         plan = Map(plan, computed, RelationDesc((*plan.desc.columns, *columns)))
+    if draw(st.booleans()):
+        plan = reduced(
+            plan, draw(st.lists(st.sampled_from(AGGREGATES), min_size=1, max_size=3, unique=True))
+        )
     indexes = st.integers(0, len(plan.desc) - 1)
     shown = draw(st.none() | st.lists(indexes, min_size=1, max_size=4).map(tuple))
     if shown is None:
@@ -120,6 +139,11 @@ def plans(draw: st.DrawFn) -> Plan:
         shown,
         RelationDesc(tuple(Column(f"c{i}", type) for i, type in enumerate(types))),
     )
+
+
+def reduced(plan: Plan, aggregates: Sequence[Aggregate[Scalar]]) -> Reduce:
+    columns = (Column(f"a{i}", aggregate.type) for i, aggregate in enumerate(aggregates))
+    return Reduce(plan, (), tuple(aggregates), RelationDesc(tuple(columns)))
 
 
 finishings = st.sampled_from(
@@ -208,6 +232,19 @@ def test_simple_columns_of_a_row_need_no_engine(tmp_path: Path, read: Collection
     for finishing in (Finishing(order=(Ordering(0),)), Finishing(limit=1), Finishing(offset=1)):
         assert ask(plan, finishing, read, 0, arrangements, small).engine == lookups.NAME
         assert ask(plan, finishing, read, 1, arrangements, small).engine == "duckdb"  # two rows
+
+
+def test_simple_aggregates_of_rows_need_no_engine(tmp_path: Path, read: CollectionInput) -> None:
+    small, arrangements = DuckDbEngine([str(tmp_path)]), Arrangements(1 << 20)
+    found = Filter(GET, (Call("=", (ColumnRef(3, BIGINT), Literal(7, BIGINT)), BOOLEAN),))
+    answers = [
+        ask(plan, Finishing(), read, 1, arrangements, small)
+        for plan in [found, *(reduced(found, [aggregate]) for aggregate in AGGREGATES)]
+    ]
+    assert [answer.engine for answer in answers] == ["duckdb", *[lookups.NAME] * 7, "duckdb"]
+    assert [rows(answer)[0][0] for answer in answers[1:]] == [2, 2, 14, 14, 16, 7, "7", 1]
+    no_aggregate = Map(reduced(found, []), (COMPUTED[0],), RelationDesc((Column("a", TEXT),)))
+    assert rows(ask(no_aggregate, Finishing(), read, 1, arrangements, small)) == [("a",)]
 
 
 def lookup(value: int) -> Plan:

@@ -1,5 +1,5 @@
-"""Columns that Arrow computes as SQL does, so that few rows need no engine: constants, columns, and
-whole-number arithmetic."""
+"""Columns and aggregates that Arrow computes as SQL does, so that few rows need no engine: constants,
+columns, and whole-number arithmetic; counts, sums of whole numbers, and extremes."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reclock.algebra.relations import TypeName
 from reclock.compute.engines.engine import result_type
 from reclock.errors import InternalError
 from reclock.plan.scalar_trees import walk
-from reclock.plan.scalars import Call, Cast, ColumnRef, Literal, Scalar
+from reclock.plan.scalars import Aggregate, Call, Cast, ColumnRef, Literal, Scalar
 
 _ARITHMETIC: dict[str, Callable[[pa.Array, pa.Array], pa.Array]] = {
     "+": pc.add_checked,
     "-": pc.subtract_checked,
     "*": pc.multiply_checked,
 }
+_EXTREMES: dict[str, Callable[[pa.Array], pa.Scalar]] = {"min": pc.min, "max": pc.max}
 
 
 def is_computable(scalar: Scalar) -> bool:
@@ -38,6 +40,39 @@ def compute_column(scalar: Scalar, rows: pa.Table) -> pa.Array | pa.ChunkedArray
         case Call(function, (left, right)):
             return _ARITHMETIC[function](compute_column(left, rows), compute_column(right, rows))
     raise InternalError(f"no computable scalar: {scalar!r}")
+
+
+def is_computable_aggregate(aggregate: Aggregate[Scalar]) -> bool:
+    """Whether ``compute_aggregate`` knows the aggregate's value, if it does not fail."""
+    if aggregate.is_distinct or aggregate.filter is not None:
+        return False
+    if not all(map(is_computable, aggregate.arguments)):
+        return False
+    match aggregate.function, [argument.type for argument in aggregate.arguments]:
+        case "count", _:
+            return True
+        case "sum", [type]:
+            return type.is_integer
+        case (("min" | "max"), [type]):
+            return type.is_integer or type.name is TypeName.TEXT
+    return False
+
+
+def compute_aggregate(aggregate: Aggregate[Scalar], rows: pa.Table) -> pa.Array:
+    """The value of a computable aggregate over all of the rows, as an array of one, in the type
+    that an engine answers. Raises ``pa.ArrowInvalid`` as ``compute_column`` does."""
+    type = result_type(aggregate.type)
+    values = [compute_column(argument, rows) for argument in aggregate.arguments]
+    match aggregate.function, values:
+        case "count", []:
+            value = pa.scalar(rows.num_rows, type)
+        case "count", [column]:
+            value = pc.count(column)
+        case "sum", [column]:
+            value = pc.sum(column.cast(type))  # in the type of the sum, which holds it
+        case extreme, [column]:
+            value = _EXTREMES[extreme](column)
+    return pa.array([value.as_py()], type)
 
 
 def _is_computable_part(part: Scalar) -> bool:

@@ -22,11 +22,16 @@ from reclock.compute.engines.engine import (
     TableInput,
     result_schema,
 )
-from reclock.compute.reads.columns import compute_column, is_computable
+from reclock.compute.reads.columns import (
+    compute_aggregate,
+    compute_column,
+    is_computable,
+    is_computable_aggregate,
+)
 from reclock.compute.rendering import list_nodes, pushed_predicates, visible
-from reclock.plan.relational import Filter, Finishing, Get, Map, Plan, Project
+from reclock.plan.relational import Filter, Finishing, Get, Map, Plan, Project, Reduce
 from reclock.plan.scalar_trees import rewrite
-from reclock.plan.scalars import Call, Cast, ColumnRef, Literal, Scalar
+from reclock.plan.scalars import Aggregate, Call, Cast, ColumnRef, Literal, Scalar
 from reclock.plan.totality import could_error
 
 NAME = "memory"
@@ -71,7 +76,7 @@ def answer_from_memory(
     plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp
 ) -> Answer | None:
     """The plan's rows without an engine, if it only filters updates that a lookup found and
-    computes simple columns of them; else None."""
+    computes simple columns, or simple aggregates, of them; else None."""
     lookup = _lookup(plan)
     if lookup is None:
         return None
@@ -82,14 +87,16 @@ def answer_from_memory(
     for column, values in lookup.named:
         rows = _rows_with(rows, lookup.get.desc.names[column], values)
     rows = _repeated(rows, lookup.get.desc)
-    if rows is None or (rows.num_rows > 1 and _selects(finishing)):
-        return None
-    rows = rows.slice(finishing.offset, finishing.limit)
     columns = visible(plan.desc, finishing)
-    if not columns:  # arrays would not say how many rows there are
+    if rows is None or not columns:  # arrays would not say how many rows there are
         return None
     schema = result_schema(columns)
     try:
+        if lookup.aggregates:
+            rows = _reduced(rows, lookup.aggregates)
+        if rows.num_rows > 1 and _selects(finishing):
+            return None
+        rows = rows.slice(finishing.offset, finishing.limit)
         arrays = [compute_column(scalar, rows) for scalar in lookup.columns[: len(columns)]]
     except pa.ArrowInvalid:  # an engine says what is wrong
         return None
@@ -184,11 +191,13 @@ def _array(values: Values, type: pa.DataType) -> pa.Array:
 @dataclass(frozen=True, slots=True)
 class _Lookup:
     """A plan that needs no engine: computable scalars over the rows of a collection that have some
-    of the values in each of the ``named`` columns."""
+    of the values in each of the ``named`` columns; or over the one row of their ``aggregates``, if
+    there are any."""
 
     get: Get
     named: Sequence[tuple[int, Values]]
     columns: Sequence[Scalar]
+    aggregates: Sequence[Aggregate[Scalar]] = ()
 
 
 def _lookup(plan: Plan) -> _Lookup | None:
@@ -200,6 +209,11 @@ def _lookup(plan: Plan) -> _Lookup | None:
         ):
             computed = [_over(scalar, lookup.columns) for scalar in scalars]
             return replace(lookup, columns=[*lookup.columns, *computed])
+        case Reduce(inner, (), aggregates) if aggregates and all(
+            map(is_computable_aggregate, aggregates)
+        ):
+            lookup = _lookup(inner)
+            return _aggregated(lookup, aggregates) if lookup is not None else None
         case Filter(Get() as get, predicates) if not any(
             column.type.is_float for column in get.desc.columns
         ):
@@ -214,6 +228,24 @@ def _over(scalar: Scalar, columns: Sequence[Scalar]) -> Scalar:
     return rewrite(
         scalar, lambda part: columns[part.index] if isinstance(part, ColumnRef) else None
     )
+
+
+def _aggregated(lookup: _Lookup, aggregates: Sequence[Aggregate[Scalar]]) -> _Lookup | None:
+    """The aggregates over the rows of the lookup, if it has none yet."""
+    if lookup.aggregates:
+        return None
+    over_rows = []
+    for aggregate in aggregates:
+        arguments = tuple(_over(argument, lookup.columns) for argument in aggregate.arguments)
+        over_rows.append(replace(aggregate, arguments=arguments))
+    columns = [ColumnRef(index, aggregate.type) for index, aggregate in enumerate(aggregates)]
+    return replace(lookup, columns=columns, aggregates=over_rows)
+
+
+def _reduced(rows: pa.Table, aggregates: Sequence[Aggregate[Scalar]]) -> pa.Table:
+    """One row with the values of the aggregates over all of the rows."""
+    values = [compute_aggregate(aggregate, rows) for aggregate in aggregates]
+    return pa.table(values, [str(index) for index in range(len(values))])
 
 
 def _selects(finishing: Finishing) -> bool:
