@@ -82,22 +82,41 @@ def late_arrivals_join_the_batch() -> None:
 @planted_in_oracle
 def write_timestamp_follows_the_clock() -> None:
     """Back, too."""
-    lines, now = oracle._timelines, sa.bindparam("now")
-    shown = sa.case((lines.c.read_ts > now, lines.c.read_ts), else_=now)
+    lines, clock = oracle._timelines, sa.bindparam("at_least")
+    shown = sa.case((lines.c.read_ts > clock, lines.c.read_ts), else_=clock)
     of_timeline = sa.update(lines).where(lines.c.timeline == sa.bindparam("of"))
-    oracle._WRITE = of_timeline.values(write_ts=shown).returning(lines.c.write_ts)
+    following = of_timeline.returning(lines.c.write_ts)
+    oracle._WRITE = following.values(write_ts=shown)
+    oracle._WRITE_AND_APPLY = following.values(write_ts=shown, read_ts=shown)
 
 
 @planted_in_oracle
 def applied_write_is_forgotten() -> None:
     """Every other time."""
     record, turn = oracle.record_write, iter(range(1 << 62))
+    record_next = oracle.record_next_write
 
     def record_write(connection: sa.Connection, timeline: str, ts: Timestamp) -> None:
         if timeline != EPOCH_MS or next(turn) % 2:
             record(connection, timeline, ts)
 
+    def record_next_write(
+        connection: sa.Connection,
+        timeline: str,
+        now: Timestamp,
+        *,
+        at_least: Timestamp,
+        max_jump_ms: int,
+    ) -> Timestamp:
+        if next(turn) % 2:
+            return record_next(
+                connection, timeline, now, at_least=at_least, max_jump_ms=max_jump_ms
+            )
+        ts = oracle.allocate_write(connection, timeline, now, max_jump_ms=max_jump_ms)
+        return Timestamp(max(ts, at_least))
+
     oracle.record_write = table_wal.record_write = record_write
+    table_wal.record_next_write = record_next_write
 
 
 @planted_in_oracle

@@ -6,8 +6,19 @@ import pytest
 
 from reclock.algebra.timestamps import CATALOG, EPOCH_MS, Timestamp
 from reclock.consensus.database.store import Consensus
-from reclock.errors import ConfigurationError, TimelineBelowFloor, UnknownTimeline
-from reclock.oracle.oracle import ConsensusOracle, TimelineState, allocate_write, record_write
+from reclock.errors import (
+    ClockImplausible,
+    ConfigurationError,
+    TimelineBelowFloor,
+    UnknownTimeline,
+)
+from reclock.oracle.oracle import (
+    ConsensusOracle,
+    TimelineState,
+    allocate_write,
+    record_next_write,
+    record_write,
+)
 
 T = Timestamp
 
@@ -54,6 +65,27 @@ def test_write_timestamps_follow_the_clock_and_never_go_back(
     clock.at = T(1 << 30)
     assert oracle.write_ts(EPOCH_MS) == 1 << 30
     assert oracle.read_ts(EPOCH_MS) == 0
+
+
+def test_a_timestamp_is_given_out_and_applied_at_once(
+    oracle: ConsensusOracle, consensus: Consensus, clock: Hands
+) -> None:
+    def record(at_least: int) -> Timestamp:
+        return consensus.transact(
+            lambda connection: record_next_write(
+                connection, EPOCH_MS, clock(), at_least=T(at_least), max_jump_ms=1000
+            )
+        )
+
+    assert [record(0), record(0), record(200), record(150)] == [100, 101, 200, 201]
+    assert oracle.state(EPOCH_MS) == TimelineState(T(201), T(201))
+    assert oracle.write_ts(EPOCH_MS) == 202
+    clock.at = T(5000)
+    assert record(0) == 5000
+    clock.at = T(6001)
+    with pytest.raises(ClockImplausible):
+        record(0)
+    assert oracle.state(EPOCH_MS) == TimelineState(T(5000), T(5000))
 
 
 def test_applying_moves_reads_and_later_writes(oracle: ConsensusOracle) -> None:

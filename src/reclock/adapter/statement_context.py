@@ -19,8 +19,10 @@ from reclock.adapter.planning.plan_cache import CachedPlan
 from reclock.adapter.planning.statement_planner import StatementPlanner
 from reclock.adapter.transaction.session_transactions import SessionTransactions
 from reclock.algebra.timestamps import Timestamp
+from reclock.plan.relational import Plan
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.queries.views import Definition
 from reclock.sql.syntax.parse import ParsedStatement
 
 Answer = Result | CopyIn | CopyOut
@@ -63,6 +65,11 @@ class StatementContext:
     def active_cluster(self) -> int:
         """The session's cluster. Raises ``UnknownObject``."""
         return self.catalog.cluster_id(self.variables.get("cluster"))
+
+    def definition_of(self, plan: Plan) -> Definition:
+        """The definition of a plan of the statement. Executions that share their plan share it."""
+        with self.cancellation.in_planning():
+            return self.planned.definition_of(plan, self.catalog)
 
     def await_storage(self) -> None:
         """Wait until the storage controller has carried out the catalog."""

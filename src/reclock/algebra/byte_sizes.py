@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 BYTE_UNITS = {"B": 1, "kB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 
 
+@lru_cache(maxsize=256)
 def bytes_of(value: str) -> int:
     """The bytes that the text says. Raises ``ValueError``."""
     match = re.fullmatch(r"(\d{1,12})\s*([kmgt]?b)?", value.strip().lower())

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -30,15 +31,22 @@ from reclock.collections.table_commits import (
 from reclock.collections.wal_ledger import OF_TABLES, Ledger
 from reclock.consensus.database.batches import batches
 from reclock.consensus.database.store import Consensus
-from reclock.consensus.frontiers.tables import frontiers, get_group
+from reclock.consensus.frontiers.tables import frontiers
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership.fence import Leadership
-from reclock.errors import ConsensusOutcomeUnknown, InternalError, UpperMismatch
+from reclock.errors import (
+    ConsensusOutcomeUnknown,
+    InternalError,
+    UnknownCollection,
+    UnknownTimeline,
+    UpperMismatch,
+)
 from reclock.failpoints import failpoint
 from reclock.oracle.oracle import (
     MAX_CLOCK_JUMP_MS,
-    allocate_write,
     applied,
+    applied_query,
+    record_next_write,
     record_write,
     require_plausible,
 )
@@ -78,7 +86,11 @@ class TableWal:
             .values(upper=sa.bindparam("at") + 1)
         )
         of_tables = ledger.tables.c.table_id.in_(sa.bindparam("ids", expanding=True))
-        self._read_last_writes = sa.select(ledger.tables).where(of_tables)
+        self._read_position = (
+            sa.select(ledger.tables, frontiers.c.upper, applied_query(CATALOG).label("catalog_ts"))
+            .select_from(frontiers.outerjoin(ledger.tables, of_tables))
+            .where(frontiers.c.group_id == ledger.group)
+        )
         self._set_last_writes = (
             sa.update(ledger.tables).where(of_tables).values(last_write=sa.bindparam("at"))
         )
@@ -111,11 +123,11 @@ class TableWal:
             def work(connection: sa.Connection, token: str = token) -> list[Outcome]:
                 nonlocal outcomes, committed
                 commits = batch() if callable(batch) else batch
-                last_writes = self._last_writes(
+                position = self._position(
                     connection, {table for commit in commits for table in commit.tables}
                 )
-                outcomes = self._commit(connection, commits, token, at, last_writes)
-                committed = CommittedBatch(commits, outcomes, last_writes)
+                outcomes = self._commit(connection, commits, token, at, position)
+                committed = CommittedBatch(commits, outcomes, position.last_writes)
                 return outcomes
 
             try:
@@ -135,12 +147,12 @@ class TableWal:
 
         Raises the reason of a refusal.
         """
-        last_writes = self._last_writes(connection, commit.tables)
-        outcomes = self._commit(connection, [commit], uuid.uuid4().hex, None, last_writes)
+        position = self._position(connection, commit.tables)
+        outcomes = self._commit(connection, [commit], uuid.uuid4().hex, None, position)
         for outcome in outcomes:
             if isinstance(outcome, Exception):
                 raise outcome
-        return CommittedBatch([commit], outcomes, last_writes)
+        return CommittedBatch([commit], outcomes, position.last_writes)
 
     def _commit(
         self,
@@ -148,7 +160,7 @@ class TableWal:
         batch: Sequence[Commit],
         token: str,
         at: Timestamp | None,
-        last_writes: Mapping[GlobalId, Timestamp],
+        position: _Position,
     ) -> list[Outcome]:
         staged = [
             payload.staged
@@ -156,9 +168,10 @@ class TableWal:
             for payload in commit.writes.values()
             if payload.staged is not None
         ]
+        last_writes = position.last_writes
         recent = self._recent(connection, batch, last_writes)
         state = WalState(
-            last_writes, applied(connection, CATALOG), self._reserved(connection, staged), recent
+            last_writes, position.catalog_ts, self._reserved(connection, staged), recent
         )
         refusals = decide(batch, state)
         accepted = [
@@ -166,10 +179,9 @@ class TableWal:
         ]
         if not accepted:
             return [refusal for refusal in refusals if refusal is not None]
-        upper = get_group(connection, self.ledger.group).upper
-        time = Timestamp(max(self._next_time(connection, upper), upper)) if at is None else at
+        time = self._record_time(connection, position.upper, at)
         if connection.execute(self._advance, {"at": time}).rowcount != 1:
-            raise UpperMismatch(self.ledger.group, expected=time, found=upper)
+            raise UpperMismatch(self.ledger.group, expected=time, found=position.upper)
         writes = [
             (table, payload) for commit in accepted for table, payload in commit.writes.items()
         ]
@@ -192,8 +204,6 @@ class TableWal:
             connection.execute(
                 sa.delete(self.ledger.staging).where(self.ledger.staging.c.name.in_(names))
             )
-        if self.ledger.is_applied:
-            record_write(connection, EPOCH_MS, time)
         return [time if refusal is None else refusal for refusal in refusals]
 
     def _recent(
@@ -236,12 +246,22 @@ class TableWal:
         )
         return [_as_write(row) for row in connection.execute(query)]
 
-    def _next_time(self, connection: sa.Connection, upper: Timestamp) -> Timestamp:
-        now = self._clock()
+    def _record_time(
+        self, connection: sa.Connection, upper: Timestamp, at: Timestamp | None
+    ) -> Timestamp:
+        """The time of a commit: ``at``, or the next one, not below ``upper``. The oracle knows it
+        as applied, if the ledger tells it."""
+        if at is not None:
+            if self.ledger.is_applied:
+                record_write(connection, EPOCH_MS, at)
+            return at
+        now, bound_ms = self._clock(), self._max_clock_jump_ms
         if self.ledger.is_applied:
-            return allocate_write(connection, EPOCH_MS, now, max_jump_ms=self._max_clock_jump_ms)
-        require_plausible(connection, now, self._max_clock_jump_ms, seen=upper)
-        return now
+            return record_next_write(
+                connection, EPOCH_MS, now, at_least=upper, max_jump_ms=bound_ms
+            )
+        require_plausible(connection, now, bound_ms, seen=upper)
+        return Timestamp(max(now, upper))
 
     def _is_committed(self, token: str) -> bool:
         # A write transaction waits until the one in doubt ends. A read would not.
@@ -379,7 +399,8 @@ class TableWal:
         is."""
 
         def work(connection: sa.Connection) -> None:
-            if not self._last_writes(connection, [table]):
+            tables = self.ledger.tables
+            if connection.scalar(sa.select(tables).where(tables.c.table_id == table)) is None:
                 connection.execute(
                     sa.insert(self.ledger.tables).values(table_id=table, last_write=at)
                 )
@@ -403,17 +424,32 @@ class TableWal:
 
         self._write(work)
 
-    def _last_writes(
-        self, connection: sa.Connection, tables: Iterable[GlobalId]
-    ) -> dict[GlobalId, Timestamp]:
-        return {
-            row.table_id: row.last_write
-            for batch in batches(sorted(tables))
-            for row in connection.execute(self._read_last_writes, {"ids": batch})
-        }
+    def _position(self, connection: sa.Connection, tables: Iterable[GlobalId]) -> _Position:
+        """Raises ``UnknownCollection``, ``UnknownTimeline``."""
+        rows = [
+            row
+            for ids in [*batches(sorted(tables))] or [[]]
+            for row in connection.execute(self._read_position, {"ids": ids})
+        ]
+        if not rows:
+            raise UnknownCollection(self.ledger.group)
+        if rows[0].catalog_ts is None:
+            raise UnknownTimeline(CATALOG)
+        last_writes = {row.table_id: row.last_write for row in rows if row.table_id is not None}
+        return _Position(rows[0].upper, rows[0].catalog_ts, last_writes)
 
     def _write(self, work: Callable[[sa.Connection], T]) -> T:
         return self._consensus.transact(fence.guard(self._leadership, work))
+
+
+@dataclass(frozen=True, slots=True)
+class _Position:
+    """Where a commit finds the log and the catalog; ``last_writes`` are those of its tables that
+    can be written."""
+
+    upper: Timestamp
+    catalog_ts: Timestamp
+    last_writes: Mapping[GlobalId, Timestamp]
 
 
 def _tails_query(ledger: Ledger) -> sa.Select[Any]:

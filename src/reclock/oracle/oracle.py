@@ -35,7 +35,11 @@ _READ_ALL = sa.select(_timelines.c.timeline, _timelines.c.read_ts)
 _NEWEST = sa.select(sa.func.max(sa.alias(_timelines).c.write_ts))
 """The newest timestamp of any timeline. All timelines count milliseconds of one clock, and one of
 them may be idle for long."""
-_WRITE = (
+_NEXT = sa.case(
+    (_timelines.c.write_ts < sa.bindparam("at_least"), sa.bindparam("at_least")),
+    else_=_timelines.c.write_ts + 1,
+)
+_TO_NEXT = (
     sa.update(_timelines)
     .where(
         _OF_TIMELINE,
@@ -45,14 +49,10 @@ _WRITE = (
             _NEWEST.scalar_subquery() >= sa.bindparam("now") - sa.bindparam("max_jump_ms"),
         ),
     )
-    .values(
-        write_ts=sa.case(
-            (_timelines.c.write_ts < sa.bindparam("now"), sa.bindparam("now")),
-            else_=_timelines.c.write_ts + 1,
-        )
-    )
     .returning(_timelines.c.write_ts)
 )
+_WRITE = _TO_NEXT.values(write_ts=_NEXT)
+_WRITE_AND_APPLY = _TO_NEXT.values(write_ts=_NEXT, read_ts=_NEXT)
 _APPLY = (
     sa.update(_timelines)
     .where(_OF_TIMELINE)
@@ -192,7 +192,36 @@ def allocate_write(
 ) -> Timestamp:
     """``write_ts`` as a part of a larger write transaction, whose moment is that of the call.
     Raises ``ClockImplausible``."""
-    allocated = connection.scalar(_WRITE, {"of": timeline, "now": now, "max_jump_ms": max_jump_ms})
+    return _next(connection, _WRITE, timeline, now, now, max_jump_ms)
+
+
+def record_next_write(
+    connection: sa.Connection,
+    timeline: str,
+    now: Timestamp,
+    *,
+    at_least: Timestamp,
+    max_jump_ms: int = MAX_CLOCK_JUMP_MS,
+) -> Timestamp:
+    """``write_ts`` and ``apply_write`` of that timestamp as a part of a larger write transaction,
+    in one statement. The timestamp is ``at_least`` that. Raises ``ClockImplausible``."""
+    ts = _next(
+        connection, _WRITE_AND_APPLY, timeline, now, Timestamp(max(now, at_least)), max_jump_ms
+    )
+    notify(connection, timeline)
+    return ts
+
+
+def _next(
+    connection: sa.Connection,
+    update: sa.Executable,
+    timeline: str,
+    now: Timestamp,
+    at_least: Timestamp,
+    max_jump_ms: int,
+) -> Timestamp:
+    parameters = {"of": timeline, "now": now, "at_least": at_least, "max_jump_ms": max_jump_ms}
+    allocated = connection.scalar(update, parameters)
     if allocated is None:
         require_plausible(connection, now, max_jump_ms)
         raise UnknownTimeline(timeline)
@@ -223,6 +252,13 @@ def applied(connection: sa.Connection, timeline: str) -> Timestamp:
     if found is None:
         raise UnknownTimeline(timeline)
     return Timestamp(found)
+
+
+def applied_query(timeline: str) -> sa.ScalarSelect[int]:
+    """``applied`` as a part of another query; NULL if the timeline was not opened."""
+    return (
+        sa.select(_timelines.c.read_ts).where(_timelines.c.timeline == timeline).scalar_subquery()
+    )
 
 
 def written_times(connection: sa.Connection) -> dict[str, Timestamp]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 
 from reclock.algebra.byte_sizes import BYTE_UNITS, bytes_of
 from reclock.algebra.zones import UTC_NAME, zone_name
@@ -84,6 +85,7 @@ _TIME_UNITS = {
 }
 
 
+@lru_cache(maxsize=256)
 def milliseconds_of(value: str) -> int:
     """The milliseconds that the text of a setting says. Raises ``ValueError``."""
     match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,9})?)\s*([a-z]*)", value.strip())
@@ -135,6 +137,7 @@ USER_SCHEMA = "$user"
 _SCHEMA = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^",]*?))\s*(,|$)')
 
 
+@lru_cache(maxsize=256)
 def schemas_of(path: str) -> tuple[str, ...]:
     """The schemas that a search path names, in their order. A name without quotes folds to lower
     case. Raises ``ValueError``."""

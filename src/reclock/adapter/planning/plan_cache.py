@@ -14,7 +14,7 @@ from reclock.adapter.context.results import Result
 from reclock.adapter.context.users import Users
 from reclock.adapter.planning.lookup_plans import with_values
 from reclock.algebra.relations import ScalarType
-from reclock.plan.relational import collections
+from reclock.plan.relational import Plan, collections
 from reclock.plan.temporal import reads_now
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames
@@ -60,23 +60,24 @@ class CachedPlan:
     answer: tuple[pa.RecordBatch, ...] | None = None
     _definition: Definition | None = None
 
-    def definition(self, catalog: PlannerCatalog) -> Definition:
-        """The definition of a SELECT at the catalog that it was planned at."""
+    def definition_of(self, plan: Plan, catalog: PlannerCatalog) -> Definition:
+        """The definition of a plan at the catalog that the statement was planned at. That of the
+        statement's own plan is computed once."""
+        if not isinstance(self.statement, Select | Modify) or plan is not self.statement.plan:
+            return definition_of(plan, catalog)
         if self._definition is None:
-            assert isinstance(self.statement, Select)
-            self._definition = definition_of(self.statement.plan, catalog)
+            self._definition = definition_of(plan, catalog)
         return self._definition
 
     def with_values(self, values: Sequence[Any], catalog: PlannerCatalog) -> CachedPlan:
         """The plan of a lookup (see ``is_lookup``) with values for its parameters."""
-        if isinstance(self.statement, Modify):
-            plan = with_values(self.statement.plan, values)
-            return CachedPlan(replace(self.statement, plan=plan))
-        assert isinstance(self.statement, Select)
-        definition = self.definition(catalog)
+        assert isinstance(self.statement, Select | Modify)
+        definition = self.definition_of(self.statement.plan, catalog)
+        plan = bound = with_values(self.statement.plan, values)
+        if definition.plan is not self.statement.plan:
+            bound = with_values(definition.plan, values)
         return CachedPlan(
-            replace(self.statement, plan=with_values(self.statement.plan, values)),
-            _definition=replace(definition, plan=with_values(definition.plan, values)),
+            replace(self.statement, plan=plan), _definition=replace(definition, plan=bound)
         )
 
     def run(self, run: Callable[[], Result], limit_bytes: int) -> Result:

@@ -40,7 +40,7 @@ from reclock.runtime.control_plane import SYSTEM_CLUSTER_ID
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.entries import IndexEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.queries.views import Definition, definition_of, expand_views
+from reclock.sql.queries.views import Definition, expand_views
 from reclock.sql.statements.query.values import Select
 from reclock.tracing import span
 
@@ -85,6 +85,7 @@ class QueryExecution:
     """The query's definition, if it is known already."""
     _broken: set[GlobalId] = field(default_factory=set)
     """Indexes that could not be read."""
+    _known_cluster_id: int | None = None
 
     def run(self) -> Result:
         """The rows, computed lazily. The read hold lasts until the last row, or for its lease.
@@ -179,8 +180,7 @@ class QueryExecution:
     @property
     def definition(self) -> Definition:
         if self.known_definition is None:
-            with self.context.cancellation.in_planning():
-                self.known_definition = definition_of(self.select.plan, self.catalog)
+            self.known_definition = self.context.definition_of(self.select.plan)
         return self.known_definition
 
     def time_of(self) -> ReadTime:
@@ -313,6 +313,11 @@ class QueryExecution:
         )
 
     def _cluster_id(self) -> int:
+        if self._known_cluster_id is None:
+            self._known_cluster_id = self._choose_cluster()
+        return self._known_cluster_id
+
+    def _choose_cluster(self) -> int:
         """The cluster that runs the query: the active cluster, or the system cluster for queries
         over system relations alone.
 

@@ -20,6 +20,7 @@ from reclock.introspection.reports import SessionReport, StatementReport
 from reclock.runtime.environment import Environment
 from reclock.sql.statements.connections.syntax import AlterSecretStatement, CreateSecretStatement
 from reclock.sql.statements.roles.syntax import AlterRoleStatement, CreateRoleStatement
+from reclock.sql.syntax import nodes
 from reclock.sql.syntax.parse import ParsedStatement
 from reclock.tracing import span
 
@@ -149,7 +150,9 @@ class _Statement:
 
     @property
     def _hidden(self) -> str | None:
-        """The kind of the statement, if it can contain secrets."""
+        """The kind of the statement, if it can contain secrets. A query cannot."""
+        if isinstance(self.parsed.node, nodes.QueryStatement):
+            return None
         sensitive = self.parsed.node.find(*_SENSITIVE)
         return _SENSITIVE[type(sensitive)] if sensitive is not None else None
 

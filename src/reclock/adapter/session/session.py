@@ -239,15 +239,17 @@ class Session:
         planned: CachedPlan,
         catalog: PlannerCatalog,
         read_ts: Timestamp | None = None,
+        planner: StatementPlanner | None = None,
     ) -> StatementContext:
-        """What executing a statement needs that was planned at ``catalog``."""
+        """What executing a statement needs that was planned at ``catalog``, by ``planner`` if it is
+        given."""
         return StatementContext(
             self.environment,
             parsed,
             planned,
             catalog,
             read_ts,
-            self.planner,
+            planner or self.planner,
             self.variables,
             self.transactions,
             self.cancellation,
@@ -291,9 +293,10 @@ class Session:
 
     def _execute_planned(self, parsed: ParsedStatement, parameters: Parameters) -> Answer:
         catalog, read_ts = self.transactions.present()
+        planner = self.planner
         with span("plan"), self.cancellation.in_planning():
-            planned = self.planner.plan_cached(parsed, catalog, parameters)
-        return execute(planned.statement, self.context(parsed, planned, catalog, read_ts))
+            planned = planner.plan_cached(parsed, catalog, parameters)
+        return execute(planned.statement, self.context(parsed, planned, catalog, read_ts, planner))
 
     def _control_transaction(self, parsed: ParsedStatement) -> Answer:
         """BEGIN, COMMIT and the like are executed in a failed block too, and need no catalog."""

@@ -26,14 +26,16 @@ class Definition:
 
 
 def definition_of(plan: Plan, catalog: PlannerCatalog) -> Definition:
-    """The definition of the query that was planned as ``plan``. It uses no index."""
+    """The definition of the query that was planned as ``plan``. It uses no index, and is ``plan``
+    itself if that reads no view."""
     relations: set[GlobalId] = set()
 
     def note(collection: StorageCollectionId) -> None:
         entry = catalog.kept_in(collection)
         relations.update([entry.id] if entry is not None else [])
 
-    return Definition(expand(plan, catalog, note), frozenset(relations))
+    expanded = expand(plan, catalog, note)
+    return Definition(plan if expanded == plan else expanded, frozenset(relations))
 
 
 def expand(plan: Plan, catalog: PlannerCatalog, instead: Instead = lambda collection: None) -> Plan:

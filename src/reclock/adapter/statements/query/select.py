@@ -55,15 +55,7 @@ def _(statement: Select, context: StatementContext) -> Result:
             context.notice,
         )
 
-    with context.cancellation.in_planning():
-        definition = context.planned.definition(context.catalog)
-    query = QueryExecution(
-        context,
-        statement,
-        context.transactions.block,
-        read_ts=context.read_ts,
-        known_definition=definition,
-    )
+    query = QueryExecution(context, statement, context.transactions.block, read_ts=context.read_ts)
     return with_effects(
         context.planned.run(query.run, context.variables.max_result_bytes), statement.effects, call
     )

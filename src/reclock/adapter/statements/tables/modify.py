@@ -31,8 +31,6 @@ from reclock.algebra.relations import RelationDesc
 from reclock.catalog.acl import Privilege
 from reclock.collections.table_queues import Turn
 from reclock.plan.relational import Finishing, Get, Plan, Project
-from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.queries.views import expand
 from reclock.sql.statements.query.values import Select
 from reclock.sql.statements.tables.modify_plan import Modify, Truncate
 from reclock.sql.statements.tables.targets import WRITTEN
@@ -67,7 +65,7 @@ def _(statement: Modify) -> RelationDesc | None:
 
 @executes(Modify)
 def _(statement: Modify, context: StatementContext) -> Result:
-    turn = partial(_turn, (statement,), context.catalog)
+    turn = partial(_turn, (statement,), context)
     return change_tables(context, partial(modify, statement), turn)
 
 
@@ -89,7 +87,7 @@ def _(statement: Truncate, context: StatementContext) -> Result:
             modify(part, changes)
         return Result(statement.tag)
 
-    return change_tables(context, work, partial(_turn, statement.parts, context.catalog))
+    return change_tables(context, work, partial(_turn, statement.parts, context))
 
 
 def modify(statement: Modify, changes: StatementChanges) -> Result:
@@ -139,17 +137,17 @@ def _returned(
     return replace(changes.query(select, {WRITTEN: written}), tag=tag, desc=statement.returning)
 
 
-def _turn(parts: tuple[Modify, ...], catalog: PlannerCatalog) -> Turn:
+def _turn(parts: tuple[Modify, ...], context: StatementContext) -> Turn:
     """The tables that the parts of a statement read and write, for the queues of tables."""
     return turn_of(
-        (reads_of_modify(part, catalog) for part in parts), (part.table for part in parts)
+        (reads_of_modify(part, context) for part in parts), (part.table for part in parts)
     )
 
 
-def reads_of_modify(statement: Modify, catalog: PlannerCatalog) -> Reads:
-    reads = tables_read(expand(statement.plan, catalog))
+def reads_of_modify(statement: Modify, context: StatementContext) -> Reads:
+    reads = tables_read(context.definition_of(statement.plan).plan)
     if statement.on_conflict is not None:
-        table = catalog.relation(statement.table)
+        table = context.catalog.relation(statement.table)
         reads[statement.table] = None if statement.table in reads else keys_read(statement, table)
     return reads
 

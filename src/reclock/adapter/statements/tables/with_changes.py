@@ -20,8 +20,6 @@ from reclock.adapter.statements.tables.rows import numbered_schema, read_all
 from reclock.adapter.transaction.table_reads import tables_read
 from reclock.algebra.relations import RelationDesc
 from reclock.collections.table_queues import Turn
-from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.queries.views import expand
 from reclock.sql.statements.query.values import Select
 from reclock.sql.statements.tables.merge_plan import Merge
 from reclock.sql.statements.tables.modify_plan import Modify
@@ -48,7 +46,7 @@ def _(statement: With, context: StatementContext) -> Result:
                 changes.returned[step.rows] = read_all(result, numbered_schema(result.desc))
         return _execute(statement.main, changes)
 
-    return change_tables(context, work, partial(_turn, statement, context.catalog))
+    return change_tables(context, work, partial(_turn, statement, context))
 
 
 def _execute(statement: Part, changes: StatementChanges) -> Result:
@@ -62,16 +60,16 @@ def _execute(statement: Part, changes: StatementChanges) -> Result:
             return Result(statement.tag, desc, rows.rename_columns(list(desc.names)).to_batches())
 
 
-def _turn(statement: With, catalog: PlannerCatalog) -> Turn:
+def _turn(statement: With, context: StatementContext) -> Turn:
     writes = [part.table for part in statement.statements if not isinstance(part, Select)]
-    return turn_of((_reads(part, catalog) for part in statement.statements), writes)
+    return turn_of((_reads(part, context) for part in statement.statements), writes)
 
 
-def _reads(statement: Part, catalog: PlannerCatalog) -> Reads:
+def _reads(statement: Part, context: StatementContext) -> Reads:
     match statement:
         case Modify():
-            return reads_of_modify(statement, catalog)
+            return reads_of_modify(statement, context)
         case Merge():
-            return reads_of_merge(statement, catalog)
+            return reads_of_merge(statement, context.catalog)
         case Select():
-            return tables_read(expand(statement.plan, catalog))
+            return tables_read(context.definition_of(statement.plan).plan)
