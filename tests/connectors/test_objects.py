@@ -11,7 +11,7 @@ from reclock.connectors.objects.readings import ObjectEvidence, newest_readings,
 from reclock.connectors.objects.scan import Split, probe, reread
 from reclock.definitions.formats import CsvFormat, JsonFormat
 from reclock.definitions.sources import ObjectsConnector
-from reclock.errors import DecodeFailed, UpstreamChanged, UpstreamUnavailable
+from reclock.errors import DecodeFailed, HeaderMismatch, UpstreamChanged, UpstreamUnavailable
 
 DESC = RelationDesc((Column("n", INTEGER), Column("w", TEXT)))
 CSV = CsvFormat(has_header=False)
@@ -187,7 +187,7 @@ def test_the_header_is_read_again_for_later_growth(buckets):
 
 def test_a_wrong_header_binds_nothing(buckets):
     buckets.put("a.csv", b"w,m\nx,1\n")
-    with pytest.raises(DecodeFailed, match=r'record at byte 0 of "a\.csv"'):
+    with pytest.raises(HeaderMismatch, match=r'header of "a\.csv"'):
         look(buckets, format=CsvFormat())
 
 
@@ -195,7 +195,7 @@ def test_of_several_errors_that_of_the_first_object_is_raised(buckets):
     for key in ("c.csv", "b.csv", "d.csv"):
         buckets.put(key, b"w,m\nx,1\n")
     buckets.put("a.csv", b"w,n\nx,1\n")
-    with pytest.raises(DecodeFailed, match=r'"b\.csv"'):
+    with pytest.raises(HeaderMismatch, match=r'"b\.csv"'):
         look(buckets, format=CsvFormat())
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from reclock.algebra.relations import INTEGER, Column, RelationDesc
 from reclock.definitions.formats import CsvFormat
-from reclock.errors import DecodeFailed
+from reclock.errors import HeaderMismatch
 from reclock.formats.records import last_end, parse_header, record_ends
 
 text = st.lists(st.sampled_from([b"a", b",", b'"', b"\n", b'""']), max_size=30).map(b"".join)
@@ -52,15 +52,19 @@ def test_a_header_names_the_declared_columns_in_any_order(header):
 @pytest.mark.parametrize(
     ("header", "complaint"),
     [
-        (b"a\n", 'does not name column "b c"'),
-        (b"a,b c,d\n", 'names column "d" which is not declared'),
-        (b"a,b c,a\n", 'names column "a" more than once'),
+        (b"a\n", 'header: "a"; missing: "b c"; the header has no delimiter \',\''),
+        (b"a,b c,d\n", 'header: "a", "b c", "d"; not declared: "d"'),
+        (b"a,b c,a\n", 'named more than once: "a"'),
+        (b"A,b c\n", "upper and lower case count"),
+        (b"a;b c\n", "the header has no delimiter ','; DELIMITED BY names another"),
         (b"\xff\n", "not UTF-8"),
-        (b"\n", 'does not name column "a", "b c"'),
+        (b"\n", 'missing: "a", "b c"'),
     ],
 )
-def test_another_header_fails_at_byte_0(header, complaint):
-    with pytest.raises(DecodeFailed) as failure:
+def test_another_header_fails_with_its_columns_and_those_of_the_source(header, complaint):
+    with pytest.raises(HeaderMismatch, match='header of "k"') as failure:
         parse_header(header, "k", CsvFormat(), DESC)
-    assert failure.value.offset == 0
     assert complaint in failure.value.detail
+    assert "UTF-8" in complaint or 'source: "a", "b c"; ' in failure.value.detail
+    assert "SKIP 'k'" in failure.value.hint
+    assert " FROM " not in failure.value.hint

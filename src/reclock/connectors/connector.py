@@ -29,7 +29,7 @@ import pyarrow as pa
 
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import MINIMUM, Timestamp
-from reclock.errors import OutputFailed, SourceError
+from reclock.errors import OutputFailed, SourceError, decision
 from reclock.reclocking.frontiers import Partition
 from reclock.reclocking.remap import BoundRange, without
 
@@ -190,7 +190,9 @@ class SupportsGuests(Connector, Protocol):
         about no output."""
 
 
-RESTART_HINT = "ALTER SOURCE … RESTART '<name>' reads it again from its beginning"
+def restart_hint(partition: str) -> str:
+    """How a partition that was given up is read again."""
+    return f"{decision('RESTART', partition)} reads it again from its beginning"
 
 
 @runtime_checkable

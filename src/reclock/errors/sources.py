@@ -3,14 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from reclock.errors.root import ReclockError
+
+_Error = TypeVar("_Error", bound=ReclockError)
+_UNNAMED = "ALTER SOURCE …"
+"""How hints begin a statement where the source's name is not known."""
 
 
 def skip_statement(partition: str, lower: int, upper: int) -> str:
     """The decision that gives up what has one of these offsets, for a hint."""
+    return f"{decision('SKIP', partition)} FROM {lower} TO {upper}"
+
+
+def decision(verb: str, partition: str) -> str:
+    """The decision about a whole partition, for a hint."""
     quoted = partition.replace("'", "''")
-    return f"ALTER SOURCE … SKIP '{quoted}' FROM {lower} TO {upper}"
+    return f"{_UNNAMED} {verb} '{quoted}'"
+
+
+def hint_about(source: str, hint: str) -> str:
+    """The hint with the source's name, as SQL writes it, in the statements that it proposes."""
+    return hint.replace(_UNNAMED, f"ALTER SOURCE {source}")
+
+
+def about_source(source: str, error: _Error) -> _Error:
+    """``error``, whose hint proposes statements about this source from now on. ``source`` is its
+    name as SQL writes it."""
+    error.hint = error.hint and hint_about(source, error.hint)
+    return error
 
 
 class SourceError(ReclockError):
@@ -59,10 +81,6 @@ class UpstreamChanged(SourceError):
     the rest."""
 
     sqlstate = "58P02"
-    usual_hint = (
-        "restore the upstream and ALTER SOURCE … RETRY, or give the range up with ALTER "
-        "SOURCE … SKIP"
-    )
 
     def __init__(
         self,
@@ -74,8 +92,15 @@ class UpstreamChanged(SourceError):
         hint: str | None = None,
         upper: int | None = None,
     ) -> None:
-        super().__init__(message, detail=detail, hint=hint or self.usual_hint)
+        super().__init__(message, detail=detail, hint=hint or self._usual_hint(partition))
         self.partition, self.offset, self.upper = partition, offset, upper
+
+    @staticmethod
+    def _usual_hint(partition: str) -> str:
+        return (
+            "restore the upstream and ALTER SOURCE … RETRY, or give the range up with "
+            f"{decision('SKIP', partition)}"
+        )
 
 
 class UnpublishedGone(UpstreamChanged):
@@ -87,7 +112,9 @@ class UpstreamLost(UpstreamChanged):
     """The data that a source would read next no longer exists. No decision about offsets brings it
     back: the source begins anew."""
 
-    usual_hint = "DROP the source and create it again"
+    @staticmethod
+    def _usual_hint(partition: str) -> str:
+        return "DROP the source and create it again"
 
 
 class UpstreamReplaced(UpstreamLost):
@@ -132,14 +159,42 @@ class DecodeFailed(SourceError):
 
     sqlstate = "22P02"
 
-    def __init__(self, partition: str, offset: int, *, detail: str, unit: str = "byte") -> None:
+    def __init__(
+        self,
+        partition: str,
+        offset: int,
+        *,
+        detail: str,
+        unit: str = "byte",
+        message: str | None = None,
+        hint: str | None = None,
+    ) -> None:
         correct = "correct the object and ALTER SOURCE … RETRY; or " if unit == "byte" else ""
+        skip = skip_statement(partition, offset, offset + 1)
         super().__init__(
-            f'record at {unit} {offset} of "{partition}" does not decode',
+            message or f'record at {unit} {offset} of "{partition}" does not decode',
             detail=detail,
-            hint=f"{correct}give the record up with {skip_statement(partition, offset, offset + 1)}",
+            hint=hint or f"{correct}give the record up with {skip}",
         )
         self.partition, self.offset, self.unit = partition, offset, unit
+
+
+class HeaderMismatch(DecodeFailed):
+    """The header of a CSV object does not have the columns of the source. Nothing of the object is
+    read."""
+
+    def __init__(self, partition: str, *, detail: str) -> None:
+        super().__init__(
+            partition,
+            0,
+            detail=detail,
+            message=f'header of "{partition}" does not match the columns of the source',
+            hint=(
+                "correct the header and ALTER SOURCE … RETRY; or create the source with the "
+                "columns of the header; or give the whole object up with "
+                f"{decision('SKIP', partition)}"
+            ),
+        )
 
 
 class AuditFailed(SourceError):
@@ -152,8 +207,8 @@ class AuditFailed(SourceError):
             f'audit of source "{source}" failed: {", ".join(checks)}',
             detail=detail,
             hint=(
-                "correct the upstream and ALTER SOURCE … RETRY, or accept with ALTER SOURCE "
-                "… WAIVE '<check>'"
+                f"correct the upstream and ALTER SOURCE {source} RETRY, or accept with "
+                + " and ".join(f"ALTER SOURCE {source} WAIVE '{check}'" for check in checks)
             ),
         )
         self.source, self.checks = source, checks

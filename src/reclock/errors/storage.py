@@ -230,13 +230,12 @@ class InputStalled(ReclockError):
     def __init__(
         self, name: str, error: str, *, detail: str | None, hint: str | None, behind: str
     ) -> None:
-        way_out = hint and hint.replace("ALTER SOURCE …", f"ALTER SOURCE {name}")
         super().__init__(
             f'"{name}" is stalled: {error}',
             detail="; ".join(part for part in (detail, behind) if part),
             hint="; ".join(
                 part
-                for part in (way_out, "SET stalled_reads = 'last_complete' reads what is there")
+                for part in (hint, "SET stalled_reads = 'last_complete' reads what is there")
                 if part
             ),
         )

@@ -430,16 +430,19 @@ def _reason(message: str, desc: RelationDesc, header: Sequence[str] | None) -> s
     if matched := re.match(r"In CSV column #(\d+): (.*)", message, re.DOTALL):
         name = names[int(matched[1])]
         text = re.sub(r"^Row #\d+: |CSV conversion error to [^:]*: ", "", matched[2])
+        text = re.sub(
+            r"^The string ('.*') is not a valid decimal\d+ number", r"invalid value \1", text
+        )
         return f'column "{name}" of type {types[name]}: {text[:200]}'
     if matched := re.match(
         r"JSON parse error: Column\(/(.*?)\) changed from (\w+) to (\w+)", message
     ):
         name = matched[1]
-        return (
-            f'column "{name}" of type {types[name]}: found {matched[3]}'
-            if name in types
-            else message[:200]
-        )
+        if name not in types:
+            return message[:200]
+        is_document = types[name].name is TypeName.TEXT and matched[3] in ("object", "array")
+        way_out = "; a column of type jsonb keeps it" if is_document else ""
+        return f'column "{name}" of type {types[name]}: found {matched[3]}{way_out}'
     if matched := re.search(
         r"CSV parse error: (?:Row #\d+: )?(Expected \d+ columns, got \d+)", message
     ):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from reclock.algebra.relations import RelationDesc
 from reclock.definitions.formats import CsvFormat, LineFormat
-from reclock.errors import DecodeFailed
+from reclock.errors import HeaderMismatch
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -57,33 +57,42 @@ def parse_header(record: bytes, key: str, format: CsvFormat, desc: RelationDesc)
     """The names in the first record of the object ``key``: the declared columns, each once, in any
     order.
 
-    Raises ``DecodeFailed`` at byte 0 if they are not.
+    Raises ``HeaderMismatch`` if they are not.
     """
     try:
         text = record.removeprefix(BYTE_ORDER_MARK).decode().rstrip("\r\n")
     except UnicodeDecodeError as error:
-        raise DecodeFailed(key, 0, detail=f"the header is not UTF-8: {error.reason}") from error
+        raise HeaderMismatch(key, detail=f"the header is not UTF-8: {error.reason}") from error
     if format.quote:
         rows = list(csv.reader([text], delimiter=format.delimiter, quotechar=format.quote))
     else:
         rows = [text.split(format.delimiter)]
     names = tuple(name.strip() for name in rows[0]) if rows else ()
-    problems = [
-        _complaint("does not name", [name for name in desc.names if name not in names]),
-        _complaint(
-            "names", [name for name in names if name not in desc.names], "which is not declared"
-        ),
-        _complaint(
-            "names", sorted({name for name in names if names.count(name) > 1}), "more than once"
-        ),
-    ]
-    if any(problems):
-        raise DecodeFailed(
-            key, 0, detail="the header " + ", ".join(problem for problem in problems if problem)
-        )
+    if sorted(names) != sorted(desc.names):
+        raise HeaderMismatch(key, detail=_mismatch(names, format, desc))
     return names
 
 
-def _complaint(verb: str, names: Sequence[str], after: str = "") -> str:
-    columns = ", ".join(f'"{name}"' for name in names)
-    return f"{verb} column {columns} {after}".rstrip() if names else ""
+def _mismatch(names: Sequence[str], format: CsvFormat, desc: RelationDesc) -> str:
+    """How the header differs from the columns."""
+    missing = [name for name in desc.names if name not in names]
+    unknown = [name for name in names if name not in desc.names]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    parts = [
+        f"columns of the source: {_quoted(desc.names)}",
+        f"header: {_quoted(names)}",
+        *([f"missing: {_quoted(missing)}"] if missing else []),
+        *([f"not declared: {_quoted(unknown)}"] if unknown else []),
+        *([f"named more than once: {_quoted(repeated)}"] if repeated else []),
+    ]
+    if {name.lower() for name in unknown} & {name.lower() for name in missing}:
+        parts.append("upper and lower case count; CREATE SOURCE keeps those of a quoted name")
+    if len(names) == 1 < len(desc.names):
+        parts.append(
+            f"the header has no delimiter '{format.delimiter}'; DELIMITED BY names another"
+        )
+    return "; ".join(parts)
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)

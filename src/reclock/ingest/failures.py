@@ -8,6 +8,7 @@ from typing import Any
 
 from reclock.errors import (
     DecodeFailed,
+    HeaderMismatch,
     SourceError,
     UnpublishedGone,
     UpstreamChanged,
@@ -38,6 +39,8 @@ def decode_failure(text: str) -> SourceError:
             return DecodeFailed(
                 fields["partition"], fields["offset"], detail=fields["detail"], unit=fields["unit"]
             )
+        case "HeaderMismatch":
+            return HeaderMismatch(fields["partition"], detail=fields["detail"])
         case "UpstreamChanged" | "UnpublishedGone" as kind:
             changed = UpstreamChanged if kind == "UpstreamChanged" else UnpublishedGone
             return changed(

@@ -16,7 +16,7 @@ from reclock.adapter.transaction import cleanup
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.catalog.objects import SkippedRange
-from reclock.connectors.connector import RESTART_HINT, Skip
+from reclock.connectors.connector import Skip, restart_hint
 from reclock.connectors.factory import open_connector
 from reclock.controllers.implied import is_dropped
 from reclock.definitions.sources import SourceSpec
@@ -28,6 +28,8 @@ from reclock.errors import (
     UnknownObject,
     UnknownRelation,
     UpperMismatch,
+    about_source,
+    hint_about,
 )
 from reclock.ingest import step as ingestion
 from reclock.ingest.audit import AuditCase, conclude_audit, open_audit
@@ -119,7 +121,7 @@ def ingest_spec(
     except UpperMismatch:
         raise  # others move its upper further and further: nothing is wrong with the source
     except Exception as failure:  # the edge of the loop over sources
-        error = error_of(environment, failure, f'source "{spec.name}"')
+        error = about_source(spec.name, error_of(environment, failure, f'source "{spec.name}"'))
         record_stall(environment.stores, *spec.all_ids, error=error)
         raise error from failure
     if report.state is not IngestState.NEW:
@@ -131,7 +133,7 @@ def _record_statuses(stores: Stores, spec: SourceSpec, report: IngestReport) -> 
     for id in spec.all_ids if report.state is not IngestState.BLOCKED else ():
         reason = report.waiting.get(id)
         if id not in report.waiting:
-            detail, hint = _abandoned_detail(report.abandoned)
+            detail, hint = _abandoned_detail(spec.name, report.abandoned)
             record_running(stores, id, detail=detail, hint=hint)
         elif isinstance(reason, str):
             stores.statuses.record(id, "starting", detail=reason, at=stores.clock())
@@ -143,13 +145,14 @@ def _record_statuses(stores: Stores, spec: SourceSpec, report: IngestReport) -> 
             record_running(stores, revived.id)
 
 
-def _abandoned_detail(names: Sequence[str]) -> tuple[str | None, str | None]:
+def _abandoned_detail(source: str, names: Sequence[str]) -> tuple[str | None, str | None]:
     """The detail and hint in the status of a source that runs without its abandoned objects."""
     if not names:
         return None, None
     shown = ", ".join(f'"{name}"' for name in names[:_SHOWN_NAMES])
+    hint = restart_hint(names[0] if len(names) == 1 else "<name>")
     others = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
-    return f"given up, nothing more is read of: {shown}{others}", RESTART_HINT
+    return f"given up, nothing more is read of: {shown}{others}", hint_about(source, hint)
 
 
 def stalled_outputs(
@@ -166,7 +169,7 @@ def stalled_outputs(
         for guest, error in report.waiting.items()
         if isinstance(error, SourceError)
     ]
-    return [(entry, error) for entry, error in errors if entry is not None]
+    return [(entry, about_source(spec.name, error)) for entry, error in errors if entry is not None]
 
 
 def _ingest_at_possible_time(
@@ -310,7 +313,10 @@ def publish(
         Timestamp(at),
         published.upper,
         {name: step.rows for name, step in published.steps.items()},
-        tuple(TickFailure.of(name, error) for name, error in published.failed.items()),
+        tuple(
+            TickFailure.of(name, about_source(name, error))
+            for name, error in published.failed.items()
+        ),
         published.waiting,
     )
 

@@ -16,7 +16,7 @@ from reclock.connectors.objects.patterns import compile_pattern, literal_prefix
 from reclock.connectors.objects.readings import UNKNOWN_VERSION, ObjectEvidence
 from reclock.definitions.formats import CsvFormat, LineFormat
 from reclock.definitions.sources import ObjectsConnector
-from reclock.errors import DecodeFailed, UpstreamChanged
+from reclock.errors import DecodeFailed, UpstreamChanged, decision
 from reclock.formats.records import last_end, parse_header, quote_of, record_ends
 from reclock.reclocking.remap import BoundRange
 
@@ -25,11 +25,6 @@ SPLIT_BYTES = 16 << 20
 
 RECORD_LIMIT_BYTES = 64 << 20
 """The longest record. A longer one probably has a quote that was never closed."""
-
-_PUBLISHED = (
-    "restore the object and ALTER SOURCE … RETRY, read it again from its beginning with "
-    "ALTER SOURCE … RESTART '<object>', or give it up with ALTER SOURCE … SKIP"
-)
 
 HEADER_BYTES = 64 << 10
 _THREADS = 8
@@ -274,19 +269,37 @@ def _still_there(listed: ListedObject | None, before: ObjectEvidence) -> ListedO
     key, detail = before.key, f"its first {before.length} bytes are bound"
     if listed is None:
         raise UpstreamChanged(
-            before.partition, 0, message=f'object "{key}" is gone', detail=detail, hint=_PUBLISHED
+            before.partition,
+            0,
+            message=f'object "{key}" is gone',
+            detail=detail,
+            hint=_restore_hint(before),
         )
     if listed.size < before.length:
         message = f'object "{key}" shrank: it ends at byte {listed.size}'
         raise UpstreamChanged(
-            before.partition, listed.size, message=message, detail=detail, hint=_PUBLISHED
+            before.partition,
+            listed.size,
+            message=message,
+            detail=detail,
+            hint=_restore_hint(before),
         )
     return listed
 
 
 def _changed(before: ObjectEvidence, detail: str) -> UpstreamChanged:
     message = f'object "{before.key}" changed under its bound bytes, from byte 0 to {before.length}'
-    return UpstreamChanged(before.partition, 0, message=message, detail=detail, hint=_PUBLISHED)
+    return UpstreamChanged(
+        before.partition, 0, message=message, detail=detail, hint=_restore_hint(before)
+    )
+
+
+def _restore_hint(bound: ObjectEvidence) -> str:
+    """What can be done about an object whose published bytes are gone or changed."""
+    return (
+        "restore the object and ALTER SOURCE … RETRY, read it again from its beginning with "
+        f"{decision('RESTART', bound.key)}, or give it up with {decision('SKIP', bound.partition)}"
+    )
 
 
 def _verify(store: Unzipped, bucket: str, before: ObjectEvidence) -> None:

@@ -6,19 +6,20 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from queue import Empty, SimpleQueue
 
 from reclock.adapter.statements.sources.specs import source_specs
 from reclock.connectors.connector import (
-    RESTART_HINT,
     CheckResult,
     Checks,
     ReadsOnce,
     SupportsRestart,
+    restart_hint,
 )
 from reclock.connectors.factory import open_connector
 from reclock.definitions.sources import SourceSpec
-from reclock.errors import ReclockError, extra_not_installed
+from reclock.errors import ReclockError, extra_not_installed, hint_about
 from reclock.ingest.source_collections import SourceCollections
 from reclock.runtime.environment import Environment
 
@@ -52,7 +53,7 @@ def check_source(environment: Environment, name: str, *, timeout_s: float) -> It
             return
         if result is None:
             return
-        yield result
+        yield replace(result, detail=hint_about(spec.name, result.detail))
 
 
 def _check_state(environment: Environment, spec: SourceSpec) -> Iterator[CheckResult]:
@@ -86,7 +87,7 @@ def _check_upstream(environment: Environment, spec: SourceSpec) -> Iterator[Chec
     if isinstance(connector, SupportsRestart):
         for name in connector.abandoned_partitions(bound):
             yield CheckResult(
-                "given up", False, f'nothing more is read of "{name}"; {RESTART_HINT}'
+                "given up", False, f'nothing more is read of "{name}"; {restart_hint(name)}'
             )
     if isinstance(connector, ReadsOnce) and connector.must_read_once(bound):
         yield CheckResult("probe", True, "the first tick reads it from the beginning")

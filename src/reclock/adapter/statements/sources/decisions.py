@@ -26,11 +26,13 @@ from reclock.connectors.factory import open_connector
 from reclock.definitions.sources import PublishedTable, SourceSpec
 from reclock.errors import (
     ClaimConflict,
+    HeaderMismatch,
     InvalidOption,
     NothingClaimed,
     UpperMismatch,
     UpstreamChanged,
     UpstreamLost,
+    about_source,
 )
 from reclock.failpoints import failpoint
 from reclock.ingest import payload
@@ -59,7 +61,8 @@ def _(statement: _ClaimDecision | RestartPartition, context: AuthorizationContex
 
 @executes(RetrySource)
 def _(statement: RetrySource, context: StatementContext) -> Result:
-    return _decide(statement, context, _unless_lost(payload.retry), {"decision": "retry"})
+    retry = _unless_lost(statement, payload.retry)
+    return _decide(statement, context, retry, {"decision": "retry"})
 
 
 @executes(ResnapshotSource)
@@ -138,6 +141,7 @@ def _(statement: WaiveCheck, context: StatementContext) -> Result:
 @executes(SkipRange)
 def _(statement: SkipRange, context: StatementContext) -> Result:
     def skip(claimed: _Payload) -> dict[str, Any]:
+        _require_record(claimed, statement)
         return payload.skip(claimed, statement.partition, *_bounds(claimed, statement))
 
     details = {
@@ -146,7 +150,7 @@ def _(statement: SkipRange, context: StatementContext) -> Result:
         "lower": statement.lower,
         "upper": statement.upper,
     }
-    return _decide(statement, context, _unless_lost(skip), details)
+    return _decide(statement, context, _unless_lost(statement, skip), details)
 
 
 @executes(RestartPartition)
@@ -287,19 +291,38 @@ def _commit(context: StatementContext, define: Callable[[CatalogChange], bool]) 
     return False
 
 
-def _unless_lost(change: _PayloadChange) -> _PayloadChange:
+def _unless_lost(statement: _ClaimDecision, change: _PayloadChange) -> _PayloadChange:
     """Raises ``InvalidOption`` where the upstream lost what the claim needs, so that the decision
     would change nothing."""
 
     def checked(claimed: _Payload) -> dict[str, Any]:
         error = payload.Step.from_payload(claimed).error
         if error is not None and isinstance(lost := decode_failure(error), UpstreamLost):
-            raise InvalidOption(
+            refusal = InvalidOption(
                 f"no decision brings this back: {lost.message}", detail=lost.detail, hint=lost.hint
             )
+            raise about_source(str(statement.name), refusal)
         return change(claimed)
 
     return checked
+
+
+def _require_record(claimed: _Payload, statement: SkipRange) -> None:
+    """Raises ``InvalidOption`` if a range of an object is skipped whose header is wrong. Without a
+    header, no record of the object can be read, so that all of it would be given up."""
+    error = payload.Step.from_payload(claimed).error
+    failure = decode_failure(error) if error is not None else None
+    if (
+        isinstance(failure, HeaderMismatch)
+        and failure.partition == statement.partition
+        and (statement.lower, statement.upper) != (None, None)
+    ):
+        refusal = InvalidOption(
+            f'the header of "{failure.partition}" is no record that can be given up',
+            detail=failure.detail,
+            hint=failure.hint,
+        )
+        raise about_source(str(statement.name), refusal)
 
 
 def _bounds(claimed: _Payload, statement: SkipRange) -> tuple[int, int]:
