@@ -35,6 +35,7 @@ def home(tmp_path: Path) -> Path:
 
 
 DOOR, PAGE, DOCS = "/reclock/", "/reclock/overview", "/reclock/data-docs/index.html"
+FILTERED = f"{PAGE}?name=weather&reload=60"
 HIDDEN = [
     "/reclock/data-docs/..%2Fsecret.html",
     "/reclock/data-docs/%2e%2e/secret.html",
@@ -51,7 +52,7 @@ def test_the_page_and_the_data_docs_are_behind_the_login(
 ) -> None:
     served = run_worker(
         "plugin_worker.py",
-        [DOOR, PAGE, DOCS, *HIDDEN],
+        [DOOR, PAGE, FILTERED, DOCS, *HIDDEN],
         "/reclock/object/{}/0",
         RECLOCK_HOME=str(home),
     )
@@ -63,6 +64,9 @@ def test_the_page_and_the_data_docs_are_behind_the_login(
             assert "default-src 'none'" in answers[path, user]["headers"]["content-security-policy"]
     assert "reclock.public.flights" in answers[DOOR, "viewer"]["text"]
     assert "reclock.public.flights" in answers[PAGE, "viewer"]["text"]
+    filtered = answers[FILTERED, "viewer"]["text"]
+    assert "reclock.public.flights" not in filtered
+    assert 'content="60"' in filtered
     assert answers[DOCS, "viewer"]["text"] == "the data docs"
     for path in HIDDEN:
         for user in ("nobody", "viewer", "admin"):

@@ -15,7 +15,7 @@ from fixtures.publications import Lakehouse
 
 from reclock.adapter.session.session import Session
 from reclock.connectors.kafka.connector import ALL_TOPICS_HINT
-from reclock.errors import InvalidOption, UpstreamReplaced
+from reclock.errors import InvalidOption, UpstreamReplaced, hint_about
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
 
@@ -107,7 +107,7 @@ def test_a_source_and_its_guest_go_on_with_topics_that_were_created_again(
     assert len(here.tick()) == 1
     [(error, hint)] = here.sql(PROBLEMS)
     assert "was deleted and created again" in error
-    assert hint == ALL_TOPICS_HINT
+    assert hint == hint_about("reclock.public.bank", ALL_TOPICS_HINT)
     for name in ("bank", "lent"):
         with pytest.raises(UpstreamReplaced, match="not all topics") as partial:
             here.sql(f"ALTER SOURCE {name} RESNAPSHOT")
@@ -144,7 +144,7 @@ def test_a_source_and_its_guest_go_on_with_topics_that_were_created_again(
     assert here.tick() != []
     [(error, hint)] = here.sql(PROBLEMS)
     statement = f"SKIP '{bank.topics[2]}/0' FROM {lower} TO {lower + 1}"
-    assert hint == f"give the record up with ALTER SOURCE … {statement}"
+    assert hint == f"give the record up with ALTER SOURCE reclock.public.bank {statement}"
     here.sql(f"ALTER SOURCE bank {statement}")
     assert here.tick() == []
     assert here.sql("SELECT * FROM savings") == bank.rows("savings") == [(1, 180)]

@@ -91,7 +91,8 @@ def test_each_envelope_goes_on_with_a_topic_that_was_created_again(
     assert len(here.tick()) == 3
     for name, error, hint in here.sql(PROBLEMS):
         assert "was deleted and created again" in error
-        assert hint == "ALTER SOURCE … RESNAPSHOT goes on with the topic that is there now"
+        resnapshot = f"ALTER SOURCE reclock.public.{name} RESNAPSHOT"
+        assert hint == f"{resnapshot} goes on with the topic that is there now"
         for decision in ("RETRY", "SKIP '0'"):
             with pytest.raises(InvalidOption, match="no decision brings this back") as refused:
                 here.sql(f"ALTER SOURCE {name} {decision}")
@@ -225,7 +226,8 @@ def test_a_topic_that_lost_its_last_messages_goes_on(
         assert len(here.tick()) == 3
         for name, error, hint in here.sql(PROBLEMS):
             assert "ends at offset 2" in error
-            assert hint == "ALTER SOURCE … RESNAPSHOT goes on with what the topic has now"
+            resnapshot = f"ALTER SOURCE reclock.public.{name} RESNAPSHOT"
+            assert hint == f"{resnapshot} goes on with what the topic has now"
             here.sql(f"ALTER SOURCE {name} RESNAPSHOT")
         assert here.tick() == []
         assert here.sql(PROBLEMS) == []

@@ -302,7 +302,8 @@ def test_resnapshot_goes_on_with_a_stream_that_was_created_again(kinesis, here: 
     problem = "SELECT error, hint FROM mz_source_statuses WHERE status = 'stalled'"
     [(error, hint)] = here.sql(problem)
     assert "is gone" in error
-    assert hint == "once the stream is there again, ALTER SOURCE … RESNAPSHOT goes on with it"
+    resnapshot = "ALTER SOURCE reclock.public.clicks RESNAPSHOT"
+    assert hint == f"once the stream is there again, {resnapshot} goes on with it"
     with pytest.raises(UpstreamReplaced, match="is gone"):
         here.sql("ALTER SOURCE clicks RESNAPSHOT")
     kinesis.age(1)
@@ -337,7 +338,7 @@ def test_resnapshot_goes_on_with_a_stream_that_was_created_again(kinesis, here: 
     [(_, hint)] = here.sql(problem)
     oops += INCARNATION
     statement = f"SKIP '0' FROM {oops} TO {oops + 1}"
-    assert hint == f"give the record up with ALTER SOURCE … {statement}"
+    assert hint == f"give the record up with ALTER SOURCE reclock.public.clicks {statement}"
     here.sql(f"ALTER SOURCE clicks {statement}")
     kinesis.split(stream, 0)
     kinesis.put(stream, [b"e"], 1)

@@ -74,7 +74,7 @@ def test_a_source_whose_slot_is_lost_is_copied_anew(
         [hint] = here.sql(
             "SELECT DISTINCT hint FROM mz_source_statuses WHERE status = 'stalled' AND name = 'pg'"
         )
-        assert hint == ("ALTER SOURCE … RESNAPSHOT copies the tables anew",)
+        assert hint == ("ALTER SOURCE reclock.public.pg RESNAPSHOT copies the tables anew",)
     here.sql("ALTER SOURCE pg RESNAPSHOT")
     assert here.tick() == []
     for _ in range(2):

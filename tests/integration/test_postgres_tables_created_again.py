@@ -58,7 +58,7 @@ def test_a_failed_table_is_followed_again(upstream: Upstream, here: Lakehouse) -
     assert 'table "public.t" is another one of the same name' in here.tick()
     assert here.sql("SELECT * FROM u") == [(1,)]
     [(hint,)] = here.sql("SELECT hint FROM mz_source_statuses WHERE name = 't'")
-    assert "ALTER SOURCE … RESNAPSHOT brings back this one" in hint
+    assert "ALTER SOURCE reclock.public.pg RESNAPSHOT brings back this one" in hint
     here.sql("ALTER SOURCE pg RESNAPSHOT")
     assert here.tick() == []
     assert_follows(upstream, here)

@@ -79,6 +79,34 @@ def test_a_stalled_source_is_on_top_with_its_ways_out_and_the_view_names_it(
     assert f"{skip} 100;" in pages.get(f"object/{id}/2", "ann").html
 
 
+def test_the_overview_shows_what_is_asked_for_and_reloads_itself(
+    environment: Environment, pages: Pages
+) -> None:
+    stall(environment, "flights")
+    list(Session(environment).execute(SOURCE.replace("flights", '"Weather"')))
+
+    def shown(**parameters: str) -> list[str]:
+        page = pages.get("overview", "ann", parameters).html
+        return [html.unescape(name) for name in re.findall(r'href="/object/\w+">([^<]+)<', page)]
+
+    flights, view = "reclock.public.flights", "reclock.public.v"
+    weather = 'reclock.public."Weather"'
+    assert set(shown()) == {flights, view, weather}
+    assert shown(name=" weATHer ") == [weather]
+    assert shown(status="stalled") == [flights]
+    assert shown(status="problem")[0] == flights
+    assert weather not in shown(status="problem")
+    assert shown(type="maintained view") == [view]
+    assert shown(type="source", name="v") == []
+    nothing = pages.get("", "ann", {"name": "<x>", "reload": "10"}).html
+    assert "No object matches" in nothing
+    assert "0 of 3 objects" in nothing
+    assert 'value="&lt;x&gt;"' in nothing
+    assert '<meta http-equiv="refresh" content="10">' in nothing
+    for reload in ("", "0", "7", "-1", "10;url=//evil"):
+        assert "http-equiv" not in pages.get("", "ann", {"reload": reload}).html
+
+
 def test_a_decision_is_executed_once_it_is_confirmed_and_recorded(
     environment: Environment, pages: Pages
 ) -> None:

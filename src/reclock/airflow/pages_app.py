@@ -37,10 +37,11 @@ def make(home: str, prefix: str) -> FastAPI:
         return Pages(environment, root=f"{prefix}/", secret=secret)
 
     @app.get("/{path:path}", response_model=None)
-    def get(path: str, user: GetUserDep) -> Response:
-        return _response(
-            opened.use(lambda environment: pages(environment).get(path, user.get_name()))
-        )
+    def get(path: str, request: Request, user: GetUserDep) -> Response:
+        def answer(environment: Environment) -> HtmlPage:
+            return pages(environment).get(path, user.get_name(), request.query_params)
+
+        return _response(opened.use(answer))
 
     @app.post("/{path:path}", response_model=None, dependencies=may_decide)
     async def decide(path: str, request: Request, user: GetUserDep) -> Response:

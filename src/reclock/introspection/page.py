@@ -11,16 +11,28 @@ from jinja2 import Environment, PackageLoader
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.introspection.overview import ObjectDetail, Overview, Stair, WayOut
+from reclock.introspection.page_query import PROBLEM, RELOADS_S, PageQuery
 
 PLOT_WIDTH, PLOT_HEIGHT = 640, 150
+
+_EVERYTHING = PageQuery()
 
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
-def render(overview: Overview, *, root: str) -> str:
-    """The overview as HTML. Pages are below ``root``, which ends in a slash: ``object/<id>``,
-    ``data-docs/``."""
-    return _render("overview.html", root, overview=overview)
+def render(overview: Overview, query: PageQuery = _EVERYTHING, *, root: str) -> str:
+    """The overview as HTML, with the objects that ``query`` asks for. Pages are below ``root``,
+    which ends in a slash: ``object/<id>``, ``data-docs/``."""
+    return _render(
+        "overview.html",
+        root,
+        overview=overview,
+        query=query,
+        objects=tuple(filter(query.shows, overview.objects)),
+        types=sorted({object.type for object in overview.objects}),
+        statuses=[PROBLEM, *sorted({object.status for object in overview.objects})],
+        reloads_s=RELOADS_S,
+    )
 
 
 def render_object(detail: ObjectDetail, now: Timestamp, *, root: str) -> str:

@@ -66,12 +66,10 @@ class Console:
         self, path: str, request: Request, user: str, start_response: StartResponse
     ) -> Iterable[bytes]:
         if request["REQUEST_METHOD"] == "POST":
-            fields = parse_qs(_body(request).decode(errors="replace"))
-            page = self._pages.decide(
-                path, {name: values[0] for name, values in fields.items()}, user, role=user
-            )
+            form = _fields(_body(request).decode(errors="replace"))
+            page = self._pages.decide(path, form, user, role=user)
         else:
-            page = self._pages.get(path, user)
+            page = self._pages.get(path, user, _fields(request.get("QUERY_STRING", "")))
         return respond(start_response, page.status, "text/html", page.html, *_headers(page))
 
     def _look(
@@ -85,6 +83,11 @@ class Console:
         if progress is None:
             raise HttpRefused(HTTPStatus.NOT_FOUND, "this process knows no such step")
         return respond(start_response, HTTPStatus.OK, "application/json", json.dumps(progress))
+
+
+def _fields(encoded: str) -> dict[str, str]:
+    """The fields of a form or an address, each with its first value."""
+    return {name: values[0] for name, values in parse_qs(encoded).items()}
 
 
 def _headers(page: HtmlPage) -> list[tuple[str, str]]:

@@ -17,6 +17,7 @@ from reclock.adapter.session.session import Session
 from reclock.errors import ReclockError, UnknownRelation
 from reclock.introspection.overview import ObjectDetail, WayOut
 from reclock.introspection.page import render, render_confirmation, render_object
+from reclock.introspection.page_query import PageQuery
 from reclock.runtime.environment import Environment
 
 _log = structlog.get_logger(__name__)
@@ -48,11 +49,12 @@ class Pages:
     def __init__(self, environment: Environment, *, root: str, secret: bytes) -> None:
         self._environment, self._root, self._secret = environment, root, secret
 
-    def get(self, path: str, user: str) -> HtmlPage:
-        """The page at ``path`` below the root, for ``user``. Raises ``ReclockError`` if the stores
-        cannot be read."""
+    def get(self, path: str, user: str, parameters: Mapping[str, str] | None = None) -> HtmlPage:
+        """The page at ``path`` below the root, for ``user``, with the parameters of the address.
+        Raises ``ReclockError`` if the stores cannot be read."""
         if path in ("", "overview"):
-            return HtmlPage(render(overview_of(self._environment), root=self._root))
+            query = PageQuery.of(parameters or {})
+            return HtmlPage(render(overview_of(self._environment), query, root=self._root))
         if path.startswith(_DOCS):
             return self._data_docs(path.removeprefix(_DOCS))
         detail, way = self._located(path)

@@ -261,11 +261,11 @@ class StatementParser(QueryParser):
 
     # --- errors ---
 
-    def unsupported(self, verb: str) -> NoReturn:
+    def unsupported(self, verb: str, *, hint: str | None = None) -> NoReturn:
         """Raises ``UnsupportedSql``, with the next word, if it is one."""
         if self._curr.text.isalpha() and self._curr.token_type not in (
             TokenType.STRING,
             TokenType.IDENTIFIER,
         ):
-            raise UnsupportedSql(f"{verb} {self._curr.text.upper()} is not supported")
+            raise UnsupportedSql(f"{verb} {self._curr.text.upper()} is not supported", hint=hint)
         self.raise_error("Invalid expression")

@@ -77,7 +77,9 @@ def one_format(parser: StatementParser) -> exp.Expression:
     if parser.accept_any(("AVRO", "PROTOBUF")):
         return _schema_format(parser, parser.last_word)
     if not parser.accept("CSV"):
-        parser.unsupported("FORMAT")
+        parser.unsupported(
+            "FORMAT", hint="the formats are AVRO, BYTES, CSV, JSON, PROTOBUF and TEXT"
+        )
     header, columns = False, None
     if parser.accept("WITH", "HEADER"):
         header = True
