@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -81,6 +82,38 @@ def test_a_script_has_backslash_commands_between_its_statements(
     assert "-[ RECORD 1 ]-\nnumber | 1\nb      | x\n(1 row)\n" in out
     assert ("| t " in out, "not reached" in out) == (True, False)
     assert "name     | number\n" in out  # \d, with expanded rows too
+
+
+def test_the_last_statements_are_edited_and_run_if_they_were_changed(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("VISUAL", raising=False)
+    assert shell.run("SELECT 'first' AS word;")
+    monkeypatch.setenv("EDITOR", "sed -i s/first/second/")
+    assert shell.meta(r"\e")
+    assert "second" in capsys.readouterr().out
+    assert shell.meta(r"\e")  # sed finds nothing to change
+    assert capsys.readouterr().out == ""
+    monkeypatch.setenv("EDITOR", "false")
+    assert not shell.meta(r"\e")
+    assert "nothing was run" in capsys.readouterr().err
+    monkeypatch.setenv("EDITOR", "no-such-editor")
+    assert not shell.meta(r"\e")
+    assert "no-such-editor" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("type", ["index", "sink"])
+def test_what_has_no_columns_says_how_its_definition_is_shown(
+    shell: Shell, type: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert shell.run("CREATE TABLE t (a int)")
+    assert shell.run("CREATE INDEX an_index ON t (a)")
+    assert shell.run("CREATE SINK a_sink FROM t INTO FILES 'out' FORMAT CSV")
+    name = {"index": "an_index", "sink": "a_sink"}[type]
+    assert not shell.meta(rf"\d {name}")
+    [statement] = re.findall(r"SHOW CREATE \w+ [\w.]+", capsys.readouterr().err)
+    assert shell.run(statement)
+    assert name in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

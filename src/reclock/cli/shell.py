@@ -3,12 +3,16 @@ history."""
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
+import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import pyarrow as pa
 
@@ -37,6 +41,7 @@ _HELP = r"""\d               objects             \d NAME     columns of a relati
 \dt \dv \dm \di  tables, views, materialized views, indexes
 \dn \du \l       schemas, roles, databases; a pattern may follow: \dt late*
 \i FILE          run a file          \watch [S]  repeat the last statements every S seconds (2)
+\e               edit the last statements in $EDITOR, and run them if they were changed
 \x               expanded rows       \f FORMAT   table, expanded, csv or json
 \timing          timing on or off    \q          leave
 Statements end with a semicolon. Tab completes names, Control-X Control-E opens $EDITOR."""
@@ -119,6 +124,9 @@ class Shell:
                 return self.run(f"SHOW {_LISTS[name]}" + (f" LIKE '{pattern}'" if pattern else ""))
             case r"\i":
                 return self.run_script(Path(argument).read_text())
+            case r"\e":
+                edited = _edited(self.last)
+                return edited == self.last or self.run_script(edited)
             case r"\watch":
                 return self.watch(self.last, argument)
             case r"\timing":
@@ -146,6 +154,22 @@ class Shell:
         except KeyboardInterrupt:
             return True
         return False
+
+
+def _edited(text: str) -> str:
+    """The text as the user's editor leaves it. Raises ``OSError``; ``InvalidOption`` if the editor
+    fails."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    with NamedTemporaryFile("w", suffix=".sql") as file:
+        file.write(text)
+        file.flush()
+        status = subprocess.run([*shlex.split(editor), file.name], check=False).returncode
+        if status:
+            raise InvalidOption(
+                f"the editor {editor} ended with status {status}; nothing was run",
+                hint="the environment variable EDITOR names another one",
+            )
+        return Path(file.name).read_text()
 
 
 def _parts(text: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
+from reclock.catalog.objects import ItemType
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.consensus.frontiers.claims import GroupFrontier
 from reclock.errors import (
@@ -37,6 +38,9 @@ from reclock.sql.names import (
     parts,
 )
 from reclock.sql.syntax.temporary import TEMPORARY_SCHEMA, TEMPORARY_SCHEMAS
+
+_HAS_DEFINITION = (ItemType.INDEX, ItemType.SINK, ItemType.CONNECTION)
+"""The types of items without columns whose definition SHOW CREATE prints."""
 
 
 @dataclass(slots=True)
@@ -300,7 +304,10 @@ class PlannerCatalog:
             return f'there is no schema "{written}"'
         other = self.find(parts, session)
         if other is not None:
-            return f'"{parts[-1]}" is of type {other.type.value}, which a query cannot read'
+            reason = f'"{parts[-1]}" is of type {other.type.value}, which a query cannot read'
+            if other.type not in _HAS_DEFINITION:
+                return reason
+            return f"{reason}; SHOW CREATE {other.type.value.upper()} {other.name} shows it"
         return nearest(
             parts[-1],
             [
