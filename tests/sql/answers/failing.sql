@@ -270,3 +270,4 @@ SELECT (a[1])[1] FROM grids
 SELECT n::int2vector FROM grids
 SELECT '1 x'::int2vector
 SELECT '{1,2}'::int2vector
+SELECT (1, 2) = (SELECT a, a FROM t)

@@ -161,3 +161,13 @@ SELECT current_setting(true)
 SELECT parse_ident('a.b[]')
 SELECT parse_ident('a.', false)
 INSERT INTO t (a, b) DEFAULT VALUES
+SELECT (1, 2) = (SELECT 1)
+SELECT (1, 2) = (SELECT 1, 2, 3)
+SELECT a FROM t LIMIT -1
+SELECT a FROM t OFFSET -1
+SELECT a FROM t LIMIT true
+SELECT ARRAY(SELECT * FROM w)
+SELECT 1 FROM w JOIN w AS v USING (w.a)
+SELECT 1 FROM w JOIN w AS v USING a
+SELECT 1 FROM w JOIN w AS v USING ()
+SELECT 1 FROM other.information_schema.tables

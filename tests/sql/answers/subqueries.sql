@@ -110,3 +110,17 @@ SELECT t.a, x.a FROM t FULL JOIN LATERAL (SELECT a FROM u) x ON x.a = t.a
 SELECT a, x.b FROM t JOIN LATERAL (SELECT a, b FROM u WHERE u.a > 1) x USING (a)
 SELECT t.a, n, z FROM t CROSS JOIN (w AS o(n, y) JOIN LATERAL (SELECT u.b FROM u WHERE u.a = o.n) x(z) ON z > 'e')
 SELECT t.a, n, h FROM t CROSS JOIN (w AS o(n, y) LEFT JOIN generate_series(1, n) AS h ON h > 1)
+SELECT a FROM t WHERE (a, b) = (SELECT u.a, u.b FROM u WHERE u.a = 1)
+SELECT a, (a, b) = (SELECT w.a, w.y FROM w WHERE w.a = t.a), (a, 'p') <= (SELECT w.a, w.y FROM w WHERE w.a + 1 = t.a), (a, b) <> (SELECT 1, 'one') FROM t
+SELECT (1, 2) = (SELECT 1, 2), (1, 2) <> (SELECT 1, 3), (1, 2) < (SELECT 1, 3), ROW(1, 2) >= (SELECT 1, 3), (1, 2) = (SELECT 1, 2 WHERE false), (1, NULL) = (SELECT 1, 2), (1, NULL) = (SELECT 2, 2), ('1', 2) = (SELECT 1, 2), ROW(1) = (SELECT 1)
+SELECT a FROM t WHERE NOT (a, b) < (SELECT 2, 'two')
+SELECT ARRAY(SELECT * FROM (VALUES (1), (2)) AS v (x) ORDER BY x DESC), ARRAY(SELECT v.* FROM (VALUES ('a'), (NULL)) AS v (x) ORDER BY x)
+SELECT a, ARRAY(SELECT * FROM generate_series(1, t.a)) FROM t
+SELECT a FROM w ORDER BY a LIMIT 1.5
+SELECT a FROM w ORDER BY a LIMIT 1.4 OFFSET 0.6
+SELECT a FROM w ORDER BY a LIMIT (SELECT 1.5) OFFSET 0.5::float8
+SELECT a FROM w ORDER BY a FETCH FIRST (3.0 / 2) ROWS ONLY
+SELECT a, (SELECT w.a FROM w ORDER BY w.a LIMIT d - 9.25) FROM t WHERE d > 10
+SELECT t.a, g.g FROM (t CROSS JOIN LATERAL generate_series(1, t.a) AS g) WHERE t.a < 4
+SELECT t.a, g.g FROM (t LEFT OUTER JOIN LATERAL generate_series(2, t.a) AS g ON true) WHERE t.a < 4
+SELECT t.a, s.c FROM (t CROSS JOIN LATERAL (SELECT t.a + 1 AS c) AS s) WHERE t.a < 4

@@ -16,6 +16,7 @@ from reclock.errors import (
     SystemObjectProtected,
     UnknownObject,
     UnknownRelation,
+    UnsupportedSql,
 )
 from reclock.plan.relational import Plan
 from reclock.sql.catalog.entries import (
@@ -292,6 +293,12 @@ class PlannerCatalog:
                 *((session.database, name) for name in session.search_path),
             ]
         if qualifiers[-1] in SYSTEM_SCHEMAS:
+            if len(qualifiers) == 2 and qualifiers[0] != session.database:
+                written = ".".join(parts)
+                raise UnsupportedSql(
+                    f'cross-database references are not implemented: "{written}"',
+                    hint=f'system schemas are of the session\'s database, "{session.database}"',
+                )
             return [(None, qualifiers[-1])]
         if qualifiers[-1] in TEMPORARY_SCHEMAS:
             return [(None, TEMPORARY_SCHEMA)]

@@ -170,17 +170,24 @@ def exists_around(rows: RowsAround) -> SubqueryValue:
     return rows.value_of(keys, negated(is_null(ColumnRef(len(rows.domain), BOOLEAN))))
 
 
-def any_around(
-    rows: RowsAround,
-    compare: Callable[[Sequence[TypedExpr], Sequence[TypedExpr]], TypedExpr],
-    operands: int,
-) -> SubqueryValue:
-    """Whether a row compares as true with the operands, the last of the domain; unknown if a NULL
-    leaves it open."""
+Comparison = Callable[[Sequence[TypedExpr], Sequence[TypedExpr]], TypedExpr]
+"""The comparison of two rows, given their values."""
+
+
+def compared_around(
+    rows: RowsAround, compare: Comparison, operands: int
+) -> tuple[Scalar, Sequence[Scalar]]:
+    """Over ``rows``: the operands, the last of the domain, compared with the row; and the domain."""
     types = rows.plan.desc.types
     shown = [ColumnRef(i, types[i]) for i in range(rows.width)]
     domain: list[Scalar] = [ColumnRef(i, types[i]) for i in rows.places]
-    compared = scalar_of(compare(domain[len(domain) - operands :], shown))
+    return scalar_of(compare(domain[len(domain) - operands :], shown)), domain
+
+
+def any_around(rows: RowsAround, compare: Comparison, operands: int) -> SubqueryValue:
+    """Whether a row compares as true with the operands, the last of the domain; unknown if a NULL
+    leaves it open."""
+    compared, domain = compared_around(rows, compare, operands)
     is_true = Call("is_true", (compared,), BOOLEAN)
     plan = compute(rows.plan, [*domain, is_true, is_null(compared)])
     flags = [ColumnRef(len(domain) + i, BOOLEAN) for i in range(2)]

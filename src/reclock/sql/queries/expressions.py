@@ -62,6 +62,9 @@ class Subqueries(Protocol):
         *,
         is_negated: bool = False,
     ) -> TypedExpr: ...
+    def compared(
+        self, operands: Sequence[Planned], name: str, query: exp.Expr, scope: Scope
+    ) -> TypedExpr: ...
     def rows(self, query: exp.Expr, scope: Scope) -> SubqueryRows: ...
     def defined(
         self, names: Sequence[str], call: exp.Anonymous, context: ExprContext

@@ -51,17 +51,7 @@ def join_relations(
     left: ScopedPlan, right: ScopedPlan, node: exp.Join, context: Context
 ) -> ScopedPlan:
     reject_unsupported(node, "this", "kind", "side", "method", "on", "using", "using_alias")
-    side, kind, method = (
-        (node.args.get(name) or "").upper() for name in ("side", "kind", "method")
-    )
-    if (
-        side not in JOIN_KINDS
-        or kind not in ("", "INNER", "OUTER", "CROSS")
-        or method not in ("", "NATURAL")
-    ):
-        raise UnsupportedSql(
-            f"{' '.join(word for word in (method, side, kind, 'JOIN') if word)} is not supported"
-        )
+    side, kind, method = join_words(node)
     check_names(left, right)
     left, right = with_missing_rows(left, right, JOIN_KINDS[side])
     using = [fold(column) for column in node.args.get("using") or []]
@@ -87,6 +77,22 @@ def join_relations(
     if any(has(condition, OuterRef) for condition in conditions):
         raise correlated_error()
     return ScopedPlan(joined_on(left.plan, right.plan, JOIN_KINDS[side], conditions), scope)
+
+
+def join_words(node: exp.Join) -> tuple[str, str, str]:
+    """Side, kind and method of a join, as far as they are written. Raises ``UnsupportedSql``."""
+    side, kind, method = (
+        (node.args.get(name) or "").upper() for name in ("side", "kind", "method")
+    )
+    if (
+        side not in JOIN_KINDS
+        or kind not in ("", "INNER", "OUTER", "CROSS")
+        or method not in ("", "NATURAL")
+    ):
+        raise UnsupportedSql(
+            f"{' '.join(word for word in (method, side, kind, 'JOIN') if word)} is not supported"
+        )
+    return side, kind, method
 
 
 def with_missing_rows(

@@ -9,11 +9,11 @@ from typing import NoReturn
 from sqlglot import exp
 
 from reclock.algebra.relations import BIGINT, ScalarType
-from reclock.errors import InvalidOption, UnsupportedSql
+from reclock.errors import EvaluationError, UnsupportedSql
 from reclock.plan.scalars import Call, Cast, Literal, Parameter
 from reclock.plan.temporal import NOW
 from reclock.sql.parameters import Parameters
-from reclock.sql.queries.coercion import expect
+from reclock.sql.queries.coercion import cast, expect
 from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar
 from reclock.sql.queries.planned import Planned, TypedExpr, has
 from reclock.sql.queries.scope import Scope
@@ -50,11 +50,7 @@ def written_limits(node: exp.Expr) -> tuple[exp.Expr | None, exp.Expr | None]:
 def _count(node: exp.Expr | None, clause: str, parameters: Parameters) -> int | None:
     if node is None:
         return None
-    value = expect(
-        scalar(node, ExprContext(Scope(), NoSubqueries(parameters), clause)),
-        BIGINT,
-        f"argument of {clause}",
-    )
+    value = row_count(scalar(node, ExprContext(Scope(), NoSubqueries(parameters), clause)), clause)
     if has(value, Parameter):
         return None
     value = _computed(value)
@@ -63,8 +59,19 @@ def _count(node: exp.Expr | None, clause: str, parameters: Parameters) -> int | 
             f"{clause} {to_sql(node)[:80]} is not supported", hint=f"{clause} takes a constant"
         )
     if value.value is not None and value.value < 0:
-        raise InvalidOption(f"{clause} must not be negative")
+        raise EvaluationError(f"{clause} must not be negative", sqlstate=_NEGATIVE[clause])
     return None if value.value is None else int(value.value)
+
+
+_NEGATIVE = {"LIMIT": "2201W", "OFFSET": "2201X"}
+
+
+def row_count(value: Planned, clause: str) -> TypedExpr:
+    """What the clause takes as a number of rows: a number of any type, rounded. Raises
+    ``TypeMismatch``."""
+    if value.type is not None and value.type.is_number:
+        value = cast(value, BIGINT)
+    return expect(value, BIGINT, f"argument of {clause}")
 
 
 _ARITHMETIC = {"+": operator.add, "-": operator.sub, "*": operator.mul}
@@ -96,7 +103,7 @@ class NoSubqueries:
     def defined(self, *_: object) -> None:
         """Functions that users defined are not known here."""
 
-    exists = contains = any = rows = array = value
+    exists = contains = any = compared = rows = array = value
 
     def about_session(self, call: Call[TypedExpr]) -> TypedExpr:
         if call.function in VOLATILE_FUNCTIONS and call.function != NOW:

@@ -39,6 +39,7 @@ from reclock.sql.queries.expressions import (
 )
 from reclock.sql.queries.literals import fit, number
 from reclock.sql.queries.overloads import (
+    ROW_COMPARISONS,
     ROW_OPERATORS,
     balanced,
     call,
@@ -137,6 +138,9 @@ def _binary(node: exp.Binary, context: ExprContext) -> TypedExpr:
     left, right = _operand(node.this), _operand(node.expression)
     name = OPERATORS[type(node)]
     left_row, right_row = row_items(left), row_items(right)
+    if left_row is not None and name in ROW_COMPARISONS and isinstance(right, exp.Subquery):
+        values = row_values(left_row, context)
+        return context.subqueries.compared(values, name, right, context.scope)
     if left_row is not None and right_row is not None and name in ROW_OPERATORS:
         result = _rows_compared(name, left_row, right_row, context)
         return negated(result) if node.args.get("negate") else result

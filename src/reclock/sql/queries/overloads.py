@@ -175,7 +175,8 @@ def balanced(name: str, terms: Sequence[E]) -> E:
     return Call(name, (balanced(name, terms[:middle]), balanced(name, terms[middle:])), BOOLEAN)
 
 
-ROW_OPERATORS = ("=", "<>", "<", "<=", ">", ">=", "is_not_distinct")
+ROW_COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
+ROW_OPERATORS = (*ROW_COMPARISONS, "is_not_distinct")
 
 
 def row_comparison(name: str, left: Sequence[Planned], right: Sequence[Planned]) -> TypedExpr:

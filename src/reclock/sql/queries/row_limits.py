@@ -14,10 +14,9 @@ from reclock.plan.relational import Frame, WindowFunction
 from reclock.plan.scalars import Call, ColumnRef, Literal
 from reclock.sql.queries.around import NOT_ALONE
 from reclock.sql.queries.attach import attach, rewrite_own
-from reclock.sql.queries.coercion import expect
 from reclock.sql.queries.context import Context, PlannedQuery
 from reclock.sql.queries.expressions import ExprContext, scalar
-from reclock.sql.queries.limits import limits, written_limits
+from reclock.sql.queries.limits import limits, row_count, written_limits
 from reclock.sql.queries.overloads import balanced, call, is_null
 from reclock.sql.queries.planned import InWindow, TypedExpr, scalars_of
 from reclock.sql.queries.row_functions import in_windows
@@ -57,7 +56,7 @@ def _number(
     if node is None:
         return None
     value = scalar(node, ExprContext(around, SubqueryPlanner(context), clause))
-    number = Call(f"{clause} of", (expect(value, BIGINT, f"argument of {clause}"),), BIGINT)
+    number = Call(f"{clause} of", (row_count(value, clause),), BIGINT)
     return rewrite_own(
         number,
         lambda part: (

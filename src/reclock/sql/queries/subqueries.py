@@ -28,6 +28,7 @@ from reclock.sql.queries.around import (
     NOT_ALONE,
     RowsAround,
     any_around,
+    compared_around,
     exists_around,
     named_around,
     planned_around,
@@ -160,6 +161,28 @@ class SubqueryPlanner:
     ) -> TypedExpr:
         """Whether the operator ``name``, or its negation, holds for any row; unknown if a NULL
         leaves it open."""
+
+        def compare(left: Sequence[TypedExpr], right: Sequence[TypedExpr]) -> TypedExpr:
+            result = row_comparison(name, left, right)
+            return negated(result) if is_negated else result
+
+        return any_around(self._rows_beside(operands, node, scope), compare, len(operands))
+
+    def compared(
+        self, operands: Sequence[Planned], name: str, node: exp.Expr, scope: Scope
+    ) -> TypedExpr:
+        """The row of ``operands`` compared with the only row; NULL without a row. Several rows are
+        an error of the query."""
+        rows = self._rows_beside(operands, node, scope)
+        result, domain = compared_around(
+            rows, lambda left, right: row_comparison(name, left, right), len(operands)
+        )
+        compared = RowsAround(compute(rows.plan, [result, *domain]), 1, rows.domain)
+        return self._value_of_rows(compared)
+
+    def _rows_beside(self, operands: Sequence[Planned], node: exp.Expr, scope: Scope) -> RowsAround:
+        """The rows of the query for every row around, with ``operands`` as the last of the domain,
+        in the types of the columns."""
         plain = [default_to_text(operand) for operand in operands]
         if any(has(operand, OuterRef) for operand in plain):
             raise correlated_error()
@@ -180,12 +203,7 @@ class SubqueryPlanner:
         ]
         if typed != plain:
             rows = rows_around(query, scope, self.context, typed)
-
-        def compare(left: Sequence[TypedExpr], right: Sequence[TypedExpr]) -> TypedExpr:
-            result = row_comparison(name, left, right)
-            return negated(result) if is_negated else result
-
-        return any_around(rows, compare, len(operands))
+        return rows
 
     def _contains(self, operands: Sequence[Planned], node: exp.Expr, scope: Scope) -> TypedExpr:
         inner = self.rows(node, scope)
@@ -241,6 +259,7 @@ class SubqueryPlanner:
         if (
             not isinstance(query, exp.Select)
             or len(query.expressions) != 1
+            or query.is_star
             or any(query.args.get(clause) for clause in _CUT)
         ):
             elements = self._collected(query, scope)

@@ -24,6 +24,7 @@ from reclock.sql.queries.joins import (
     filtered,
     join_conditions,
     join_relations,
+    join_words,
     joined_on,
 )
 from reclock.sql.queries.outer_aggregates import without_aggregates
@@ -99,6 +100,7 @@ def _beside(
 
 def _with_join(left: ScopedPlan, node: exp.Join, context: Context) -> ScopedPlan:
     """``left`` joined with the relation of ``node``, which may read the rows of ``left``."""
+    join_words(node)
     joined = _reading_left(left, node.this, node, context)
     if joined is not None:
         return joined

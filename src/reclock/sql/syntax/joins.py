@@ -23,6 +23,13 @@ class JoinParser(TypeParser):
                 self.raise_error("Expected a name")
         return node
 
+    def _parse_using_identifiers(self) -> list[exp.Expr]:
+        # sqlglot takes `a.b`, and no parentheses
+        columns = self._parse_wrapped_csv(lambda: self._parse_id_var(any_token=False))
+        if not columns:
+            self.raise_error("Expected the name of a column", self._prev)
+        return columns
+
     def _parse_table(self, *args: Any, **options: Any) -> exp.Expr | None:
         is_bare = self._curr.token_type == TokenType.VALUES and self._prev.token_type in (
             TokenType.FROM,
