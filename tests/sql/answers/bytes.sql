@@ -12,3 +12,7 @@ SELECT '2024-01-01 12:00 Europe/Vienna'::timestamptz, '2024-07-01 12:00:00.5 ame
 SELECT e AT TIME ZONE 'PST', e AT TIME ZONE 'CET', e AT TIME ZONE 'MSK', z AT TIME ZONE 'EDT' FROM t, u
 SELECT s::bytea, length(s::bytea) FROM (VALUES ('\x00 fF'), ('a\\b\001'), (NULL), ('')) AS v (s)
 SELECT '2011-03-27 02:30 MSK'::timestamptz, '2014-10-26 01:30 MSK'::timestamptz, '2011-03-27 02:30 Europe/Moscow'::timestamptz, '2014-10-26 01:30 Europe/Moscow'::timestamptz
+SELECT strpos(s, '\x02'::bytea), position('\x'::bytea in s), position('\x0203'::bytea in s), btrim(s, '\x00'::bytea), ltrim(s, '\x0001'::bytea), rtrim(s, '\x00'::bytea), trim(both '\x'::bytea from s), reverse(s), bit_count(s), crc32(s), crc32c(s) FROM (VALUES ('\x000102030000'::bytea), ('\xff02'), (''), (NULL)) AS v (s)
+SELECT overlay(s placing '\xff'::bytea from 2), overlay(s placing '\xffee'::bytea from 2 for 1), overlay(s placing '\xff'::bytea from 3 for -1), overlay(s placing '\xff'::bytea from 9 for 1), overlay(s placing '\xff'::bytea from 2 for -9) FROM (VALUES ('\x01020304'::bytea), (''), (NULL)) AS v (s)
+SELECT set_bit(s, i, 1), set_bit(s, i, 0), set_bit(s, 15, 1), get_bit(set_bit(s, i, 1), i) FROM (VALUES ('\x01ff'::bytea, 0), ('\x1234567890', 30), (NULL, 0), ('\x0000', NULL)) AS v (s, i)
+SELECT normalize(s), normalize(s, NFD), normalize(s, nfkc), length(normalize(s, NFKD)), s IS NORMALIZED, s IS NFD NORMALIZED, s IS NOT NFKC NORMALIZED FROM (VALUES ('é'), (E'e\u0301'), ('ﬁ'), (''), (NULL)) AS v (s)

@@ -8,23 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
-import pyarrow as pa
-
 from reclock.algebra import ranges
-from reclock.algebra.byte_texts import (
-    bytes_of,
-    decoded,
-    digest,
-    encoded,
-    extended_hash_of_text,
-    hash_of_text,
-    of_literal,
-    text_of,
-)
 from reclock.algebra.interval_reading import parts_of_interval
 from reclock.algebra.json_documents import dumps, loads, normal_form, ordered
 from reclock.algebra.moment_formats import moment_of
@@ -43,42 +30,19 @@ from reclock.compute.expressions.json_paths import (
     set_path,
     without,
 )
-from reclock.errors import ReclockError
+from reclock.compute.expressions.python_functions import (
+    BOOLEAN,
+    DOUBLE,
+    INTEGER,
+    TEXT,
+    TEXTS,
+    PythonFunction,
+    or_failure,
+)
+from reclock.compute.expressions.text_functions import TEXT_FUNCTIONS
 from reclock.plan.functions.json_calls import PREFIX, reader_name
 
-_TEXT, _INTEGER, _DOUBLE, _BOOLEAN = pa.string(), pa.int32(), pa.float64(), pa.bool_()
-_TEXTS = pa.list_(pa.string())
-_OF_PATH = (_TEXT, _TEXT, _TEXT, _BOOLEAN)
-
-
-@dataclass(frozen=True, slots=True)
-class PythonFunction:
-    """A function of single values, as a function of Arrow columns."""
-
-    function: Callable[..., Any]
-    parameters: tuple[pa.DataType, ...]
-    result: pa.DataType
-
-    def of_columns(self) -> Callable[..., pa.Array]:
-        """The function for an engine, which looks at the number of parameters and their
-        annotations."""
-
-        def one(column: pa.Array) -> pa.Array:
-            return self._computed(column)
-
-        def two(left: pa.Array, right: pa.Array) -> pa.Array:
-            return self._computed(left, right)
-
-        def four(a: pa.Array, b: pa.Array, c: pa.Array, d: pa.Array) -> pa.Array:
-            return self._computed(a, b, c, d)
-
-        functions: dict[int, Callable[..., pa.Array]] = {1: one, 2: two, 4: four}
-        return functions[len(self.parameters)]
-
-    def _computed(self, *columns: pa.Array) -> pa.Array:
-        function = self.function
-        rows = zip(*(column.to_pylist() for column in columns), strict=True)
-        return pa.array([None if None in row else function(*row) for row in rows], self.result)
+_OF_PATH = (TEXT, TEXT, TEXT, BOOLEAN)
 
 
 # --- parts of documents ---
@@ -325,6 +289,24 @@ def _object_of_pairs(pairs: Sequence[str]) -> str:
     return dumps(ordered(members))
 
 
+def _object_of_texts(texts: Sequence[str | None]) -> str:
+    """Of alternating keys and values."""
+    if len(texts) % 2:
+        return failure("2202E", "array must have even number of elements")
+    return _object_of_keys(texts[::2], texts[1::2])
+
+
+def _object_of_keys(keys: Sequence[str | None], values: Sequence[str | None]) -> str:
+    """The last value of a key counts."""
+    if len(keys) != len(values):
+        return failure("2202E", "mismatched array dimensions")
+    if None in keys:
+        return failure("22004", "null value not allowed for object key")
+    return dumps(
+        ordered({key: value for key, value in zip(keys, values, strict=True) if key is not None})
+    )
+
+
 def _build_array(values: Sequence[str | None]) -> str:
     return dumps([_member(value) for value in values])
 
@@ -334,18 +316,6 @@ def _member(document: str | None) -> object:
 
 
 # --- SQL values as documents, and back ---
-
-
-def _or_failure(function: Callable[..., str]) -> Callable[..., str]:
-    """As ``function``; an error is a failure."""
-
-    def call(*arguments: Any) -> str:
-        try:
-            return function(*arguments)
-        except ReclockError as error:
-            return failure(error.sqlstate, error.message)
-
-    return call
 
 
 def _of_double(number: float) -> str:
@@ -419,71 +389,65 @@ _COMPARISONS_OF_RANGES: Mapping[str, Callable[[str, str], bool]] = {
 }
 _FUNCTIONS: Mapping[str, PythonFunction] = {
     **{
-        reader_name(each.type): PythonFunction(_or_failure(each.normal_form), (_TEXT,), _TEXT)
+        reader_name(each.type): PythonFunction(or_failure(each.normal_form), (TEXT,), TEXT)
         for each in TEXTUAL_TYPES.values()
     },
-    "field": PythonFunction(_field_document, (_TEXT, _TEXT), _TEXT),
-    "field_text": PythonFunction(_field_text, (_TEXT, _TEXT), _TEXT),
-    "element": PythonFunction(_element_document, (_TEXT, _INTEGER), _TEXT),
-    "element_text": PythonFunction(_element_text, (_TEXT, _INTEGER), _TEXT),
-    "path": PythonFunction(_path_document, (_TEXT, _TEXTS), _TEXT),
-    "path_text": PythonFunction(_path_text, (_TEXT, _TEXTS), _TEXT),
-    "array_length": PythonFunction(_array_length, (_TEXT,), _TEXT),
-    "rows_failure": PythonFunction(_rows_failure, (_TEXT, _TEXT), _TEXT),
-    "keys": PythonFunction(_keys, (_TEXT,), _TEXTS),
-    "items": PythonFunction(_items, (_TEXT,), _TEXTS),
-    "item_texts": PythonFunction(_item_texts, (_TEXT,), _TEXTS),
-    "contains": PythonFunction(_contains, (_TEXT, _TEXT), _BOOLEAN),
-    "exists": PythonFunction(_exists, (_TEXT, _TEXT), _BOOLEAN),
-    "exists_any": PythonFunction(_exists_any, (_TEXT, _TEXTS), _BOOLEAN),
-    "exists_all": PythonFunction(_exists_all, (_TEXT, _TEXTS), _BOOLEAN),
-    "concat": PythonFunction(_concat, (_TEXT, _TEXT), _TEXT),
-    "delete_key": PythonFunction(_delete_key, (_TEXT, _TEXT), _TEXT),
-    "delete_keys": PythonFunction(_delete_keys, (_TEXT, _TEXTS), _TEXT),
-    "delete_element": PythonFunction(_delete_element, (_TEXT, _INTEGER), _TEXT),
-    "delete_path": PythonFunction(delete_path, (_TEXT, _TEXTS), _TEXT),
-    "set": PythonFunction(set_path, (_TEXT, _TEXTS, _TEXT, _BOOLEAN), _TEXT),
-    "insert": PythonFunction(insert_path, (_TEXT, _TEXTS, _TEXT, _BOOLEAN), _TEXT),
-    "moment": PythonFunction(_or_failure(moment_of), (_TEXT, _TEXT), _TEXT),
-    "parts_of_interval": PythonFunction(_or_failure(parts_of_interval), (_TEXT,), _TEXT),
-    "number_of": PythonFunction(_or_failure(number_of), (_TEXT, _TEXT), _TEXT),
-    "path_items": PythonFunction(path_items, _OF_PATH, _TEXT),
-    "path_exists": PythonFunction(path_exists, _OF_PATH, _TEXT),
-    "path_match": PythonFunction(path_match, _OF_PATH, _TEXT),
-    "encoded": PythonFunction(_or_failure(encoded), (_TEXT, _TEXT), _TEXT),
-    "decoded": PythonFunction(_or_failure(decoded), (_TEXT, _TEXT), _TEXT),
-    "text_of": PythonFunction(_or_failure(text_of), (_TEXT, _TEXT), _TEXT),
-    "bytes_of": PythonFunction(_or_failure(bytes_of), (_TEXT, _TEXT), _TEXT),
-    "bytes_of_literal": PythonFunction(_or_failure(of_literal), (_TEXT,), _TEXT),
-    "digest": PythonFunction(digest, (_TEXT, _TEXT), _TEXT),
-    "hash_of_text": PythonFunction(hash_of_text, (_TEXT,), _INTEGER),
-    "extended_hash_of_text": PythonFunction(extended_hash_of_text, (_TEXT, _TEXT), _TEXT),
-    "number_text": PythonFunction(_or_failure(number_text), (_TEXT, _TEXT), _TEXT),
-    "double_text": PythonFunction(_or_failure(double_text), (_DOUBLE, _TEXT), _TEXT),
-    "strip_nulls": PythonFunction(_strip_nulls, (_TEXT,), _TEXT),
-    "pretty": PythonFunction(_pretty, (_TEXT,), _TEXT),
-    "build_object": PythonFunction(_build_object, (_TEXTS, _TEXTS), _TEXT),
-    "build_array": PythonFunction(_build_array, (_TEXTS,), _TEXT),
-    "object_of_pairs": PythonFunction(_object_of_pairs, (_TEXTS,), _TEXT),
-    "of_string": PythonFunction(dumps, (_TEXT,), _TEXT),
-    "of_number": PythonFunction(normal_form, (_TEXT,), _TEXT),
-    "of_strings": PythonFunction(_of_strings, (_TEXTS,), _TEXT),
-    "of_double": PythonFunction(_of_double, (_DOUBLE,), _TEXT),
-    "scalar": PythonFunction(_scalar, (_TEXT, _TEXT), _TEXT),
+    "field": PythonFunction(_field_document, (TEXT, TEXT), TEXT),
+    "field_text": PythonFunction(_field_text, (TEXT, TEXT), TEXT),
+    "element": PythonFunction(_element_document, (TEXT, INTEGER), TEXT),
+    "element_text": PythonFunction(_element_text, (TEXT, INTEGER), TEXT),
+    "path": PythonFunction(_path_document, (TEXT, TEXTS), TEXT),
+    "path_text": PythonFunction(_path_text, (TEXT, TEXTS), TEXT),
+    "array_length": PythonFunction(_array_length, (TEXT,), TEXT),
+    "rows_failure": PythonFunction(_rows_failure, (TEXT, TEXT), TEXT),
+    "keys": PythonFunction(_keys, (TEXT,), TEXTS),
+    "items": PythonFunction(_items, (TEXT,), TEXTS),
+    "item_texts": PythonFunction(_item_texts, (TEXT,), TEXTS),
+    "contains": PythonFunction(_contains, (TEXT, TEXT), BOOLEAN),
+    "exists": PythonFunction(_exists, (TEXT, TEXT), BOOLEAN),
+    "exists_any": PythonFunction(_exists_any, (TEXT, TEXTS), BOOLEAN),
+    "exists_all": PythonFunction(_exists_all, (TEXT, TEXTS), BOOLEAN),
+    "concat": PythonFunction(_concat, (TEXT, TEXT), TEXT),
+    "delete_key": PythonFunction(_delete_key, (TEXT, TEXT), TEXT),
+    "delete_keys": PythonFunction(_delete_keys, (TEXT, TEXTS), TEXT),
+    "delete_element": PythonFunction(_delete_element, (TEXT, INTEGER), TEXT),
+    "delete_path": PythonFunction(delete_path, (TEXT, TEXTS), TEXT),
+    "set": PythonFunction(set_path, (TEXT, TEXTS, TEXT, BOOLEAN), TEXT),
+    "insert": PythonFunction(insert_path, (TEXT, TEXTS, TEXT, BOOLEAN), TEXT),
+    "moment": PythonFunction(or_failure(moment_of), (TEXT, TEXT), TEXT),
+    "parts_of_interval": PythonFunction(or_failure(parts_of_interval), (TEXT,), TEXT),
+    "number_of": PythonFunction(or_failure(number_of), (TEXT, TEXT), TEXT),
+    "path_items": PythonFunction(path_items, _OF_PATH, TEXT),
+    "path_exists": PythonFunction(path_exists, _OF_PATH, TEXT),
+    "path_match": PythonFunction(path_match, _OF_PATH, TEXT),
+    "number_text": PythonFunction(or_failure(number_text), (TEXT, TEXT), TEXT),
+    "double_text": PythonFunction(or_failure(double_text), (DOUBLE, TEXT), TEXT),
+    "strip_nulls": PythonFunction(_strip_nulls, (TEXT,), TEXT),
+    "pretty": PythonFunction(_pretty, (TEXT,), TEXT),
+    "build_object": PythonFunction(_build_object, (TEXTS, TEXTS), TEXT),
+    "build_array": PythonFunction(_build_array, (TEXTS,), TEXT),
+    "object_of_pairs": PythonFunction(_object_of_pairs, (TEXTS,), TEXT),
+    "object_of_texts": PythonFunction(_object_of_texts, (TEXTS,), TEXT),
+    "object_of_keys": PythonFunction(_object_of_keys, (TEXTS, TEXTS), TEXT),
+    "of_string": PythonFunction(dumps, (TEXT,), TEXT),
+    "of_number": PythonFunction(normal_form, (TEXT,), TEXT),
+    "of_strings": PythonFunction(_of_strings, (TEXTS,), TEXT),
+    "of_double": PythonFunction(_of_double, (DOUBLE,), TEXT),
+    "scalar": PythonFunction(_scalar, (TEXT, TEXT), TEXT),
     **{
-        f"range_{name}": PythonFunction(function, (_TEXT, _TEXT), _BOOLEAN)
+        f"range_{name}": PythonFunction(function, (TEXT, TEXT), BOOLEAN)
         for name, function in _COMPARISONS_OF_RANGES.items()
     },
-    "range_order": PythonFunction(ranges.order_key, (_TEXT,), _TEXT),
-    "range_lower": PythonFunction(ranges.lower_value, (_TEXT,), _TEXT),
-    "range_upper": PythonFunction(ranges.upper_value, (_TEXT,), _TEXT),
-    "range_intersect": PythonFunction(ranges.intersection, (_TEXT, _TEXT), _TEXT),
-    "range_merge": PythonFunction(ranges.span, (_TEXT, _TEXT), _TEXT),
-    "range_union": PythonFunction(_or_failure(ranges.union), (_TEXT, _TEXT), _TEXT),
-    "range_minus": PythonFunction(_or_failure(ranges.difference), (_TEXT, _TEXT), _TEXT),
-    "range_of": PythonFunction(_or_failure(range_of), (_TEXT, _TEXT, _TEXT, _TEXT), _TEXT),
+    "range_order": PythonFunction(ranges.order_key, (TEXT,), TEXT),
+    "range_lower": PythonFunction(ranges.lower_value, (TEXT,), TEXT),
+    "range_upper": PythonFunction(ranges.upper_value, (TEXT,), TEXT),
+    "range_intersect": PythonFunction(ranges.intersection, (TEXT, TEXT), TEXT),
+    "range_merge": PythonFunction(ranges.span, (TEXT, TEXT), TEXT),
+    "range_union": PythonFunction(or_failure(ranges.union), (TEXT, TEXT), TEXT),
+    "range_minus": PythonFunction(or_failure(ranges.difference), (TEXT, TEXT), TEXT),
+    "range_of": PythonFunction(or_failure(range_of), (TEXT, TEXT, TEXT, TEXT), TEXT),
 }
 JSON_FUNCTIONS: Mapping[str, PythonFunction] = {
-    PREFIX + name: each for name, each in _FUNCTIONS.items()
+    PREFIX + name: each for name, each in {**_FUNCTIONS, **TEXT_FUNCTIONS}.items()
 }
 """By the name under which the engines know them."""

@@ -25,6 +25,7 @@ from reclock.plan.functions.floats import with_value
 from reclock.plan.functions.intervals import computed
 from reclock.plan.functions.registry import Site, Types, Writer, scalar
 from reclock.plan.functions.sql_names import each_element, field_names, raised, struct, type_sql
+from reclock.plan.functions.typing import common_type
 
 FLATTENED, SHAPE, COLLECTED = "all elements", "elements and dimensions", "collected arrays"
 """Functions that SQL cannot call."""
@@ -212,12 +213,13 @@ scalar(
 
 
 def _joined(types: Types, constants: Mapping[int, object]) -> Signature | None:
-    """Arrays of the same elements, of any numbers of dimensions; the result has the larger one."""
+    """Arrays of any numbers of dimensions; the result has the larger one, and elements of the type
+    that they have in common."""
     arrays = [type for type in types if type is not None]
     if len(types) != 2 or not arrays or any(type.element is None for type in arrays):
         return None
-    base, *others = {type.base for type in arrays}
-    if others:
+    base = common_type([type.base for type in arrays])
+    if base is None:
         return None
     result = array(base, max(type.dimensions for type in arrays))
     return tuple(array(base, (type or result).dimensions) for type in types), result

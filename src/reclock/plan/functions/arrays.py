@@ -184,7 +184,7 @@ scalar(
 
 
 def _extended(position: int) -> Resolver:
-    """An element at ``position`` beside an array of its type."""
+    """An element at ``position`` beside an array, both of the type that they have in common."""
 
     def resolve(types: Types, constants: Mapping[int, object]) -> Signature | None:
         if len(types) != 2:
@@ -192,8 +192,11 @@ def _extended(position: int) -> Resolver:
         whole = types[1 - position]
         if whole is None or whole.element is None:
             return None
-        signature = (whole, whole.element) if position else (whole.element, whole)
-        return exact((signature, whole))(types, constants)
+        element = common_type([whole.element, types[position]])
+        if element is None:
+            return None
+        result = whole if element == whole.element else array(element)
+        return ((result, element) if position else (element, result)), result
 
     return resolve
 

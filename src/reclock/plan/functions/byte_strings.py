@@ -100,6 +100,38 @@ def _with_byte(engine: str) -> Writer:
     return write
 
 
+def _trimmed(function: str) -> Writer:
+    return lambda site: f"unhex({json_call(function, *_digits(site))})"
+
+
+def _overlaid(engine: str) -> Writer:
+    def write(site: Site) -> str:
+        value, other = _digits(site)[:2]
+        start, *length = site.arguments[2:]
+        bytes = length[0] if length else f"CAST(length({other}) {_HALF[engine]} AS INT)"
+        return f"unhex({checked(engine, json_call('bytes_overlaid', value, other, start, bytes))})"
+
+    return write
+
+
+_HALF = {"duckdb": "// 2", "spark": "DIV 2"}
+
+
+def _with_bit(engine: str) -> Writer:
+    def write(site: Site) -> str:
+        value, index, bit = site.arguments
+        place = f"CAST({index} AS {'VARCHAR' if engine == 'duckdb' else 'STRING'})"
+        return f"unhex({checked(engine, json_call('bytes_with_bit', f'hex({value})', place, bit))})"
+
+    return write
+
+
+def _digits(site: Site) -> list[str]:
+    """The digits of the arguments that are bytes."""
+    pairs = zip(site.arguments, site.types, strict=True)
+    return [f"hex({argument})" for argument, type in pairs if type == BYTEA]
+
+
 def _each(make: object, *arguments: object) -> dict[str, Writer]:
     assert callable(make)
     return {engine: make(engine, *arguments) for engine in ENGINES}
@@ -154,6 +186,58 @@ scalar(
     exact(((BYTEA, INTEGER, INTEGER), BYTEA)),
     **_each(_with_byte),
 )
+scalar(
+    "set_bit",
+    "The bytes with another value of the bit at an index, counted from 0.",
+    exact(((BYTEA, BIGINT, INTEGER), BYTEA)),
+    **_each(_with_bit),
+)
+scalar(
+    "bit_count",
+    "How many bits of the bytes are set.",
+    exact(((BYTEA,), BIGINT)),
+    f"CAST({json_call('bytes_bit_count', 'hex({0})')} AS BIGINT)",
+)
+for _name, _description in (("crc32", "CRC-32"), ("crc32c", "CRC-32C")):
+    scalar(
+        _name,
+        f"The {_description} checksum of the bytes.",
+        exact(((BYTEA,), BIGINT)),
+        f"CAST({json_call(_name, 'hex({0})')} AS BIGINT)",
+    )
+for _name, _ends in (("btrim", "both ends"), ("ltrim", "the start"), ("rtrim", "the end")):
+    scalar(
+        f"bytes {_name}",
+        f"The bytes without those of the second argument at {_ends}.",
+        exact(((BYTEA, BYTEA), BYTEA)),
+        _trimmed(f"bytes_{_name}"),
+    )
+for _name, _whole, _searched in (("strpos", 0, 1), ("position", 1, 0)):
+    scalar(
+        f"bytes {_name}",
+        "The index of some bytes in others, from 1; 0 if they are not there.",
+        exact(((BYTEA, BYTEA), INTEGER)),
+        json_call("bytes_position", f"hex({{{_whole}}})", f"hex({{{_searched}}})"),
+    )
+scalar(
+    "bytes overlay",
+    "The bytes with the part from an index on, of a length, replaced by the second argument.",
+    exact(((BYTEA, BYTEA, INTEGER), BYTEA), ((BYTEA, BYTEA, INTEGER, INTEGER), BYTEA)),
+    **_each(_overlaid),
+)
+scalar(
+    "bytes reverse",
+    "The bytes from the last to the first.",
+    exact(((BYTEA,), BYTEA)),
+    f"unhex({json_call('bytes_reversed', 'hex({0})')})",
+)
+OF_BYTES = {
+    name: f"bytes {name}"
+    for name in (
+        *("substring", "btrim", "ltrim", "rtrim", "strpos", "position", "overlay", "reverse"),
+    )
+} | {"substr": "bytes substring"}
+"""Functions of texts that also take bytes: the function of bytes."""
 scalar(
     "hashtext",
     "PostgreSQL's hash of a text.",

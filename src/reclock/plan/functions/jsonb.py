@@ -39,14 +39,15 @@ _PYTHON = frozenset(
         *("->", "->>", "#>", "#>>", "to_jsonb", "object of pairs"),
         *("to_timestamp", "to_char", "to_number"),
         *("encode", "decode", "convert_from", "convert_to", "sha224", "sha384", "sha512"),
-        *("hashtext", "hashtextextended"),
+        *("hashtext", "hashtextextended", "bit_count", "crc32", "crc32c", "set_bit"),
+        *("normalize", "is_normalized", "gamma", "lgamma", "erf", "erfc", "factorial"),
     }
 )
 
 
 def calls_python(function: str) -> bool:
     """Whether the engines call Python for this scalar function."""
-    return function in _PYTHON or function.startswith(("jsonb_", ROWS_OF))
+    return function in _PYTHON or function.startswith(("jsonb_", "bytes ", ROWS_OF))
 
 
 def _on_document(*rest: ScalarType, result: ScalarType) -> Resolver:
@@ -402,6 +403,20 @@ scalar(
     exact(((array(JSONB),), JSONB)),
     duckdb=_checked("duckdb", _pairs_object),
     spark=_checked("spark", _pairs_object),
+)
+
+
+def _object_of_texts(site: Site) -> str:
+    name = "object_of_texts" if len(site.arguments) == 1 else "object_of_keys"
+    return json_call(name, *site.arguments)
+
+
+scalar(
+    "jsonb_object",
+    "An object of alternating keys and values, or of keys and as many values; values are strings.",
+    exact(((_TEXTS,), JSONB), ((_TEXTS, _TEXTS), JSONB)),
+    duckdb=_checked("duckdb", _object_of_texts),
+    spark=_checked("spark", _object_of_texts),
 )
 
 

@@ -22,7 +22,7 @@ from reclock.plan.functions.casts import write_cast
 from reclock.plan.functions.digits import FLOAT_SCALE
 from reclock.plan.functions.floats import computed, is_infinite, with_value
 from reclock.plan.functions.registry import Site, Types, Writer, scalar
-from reclock.plan.functions.sql_names import raised, string, type_sql
+from reclock.plan.functions.sql_names import raised, type_sql
 from reclock.plan.functions.typing import (
     a_number,
     as_numeric,
@@ -375,43 +375,3 @@ for _name, _about, _condition in (
         _any_types,
         _counted(_condition),
     )
-
-
-def _bucket(engine: str) -> Writer:
-    failures = (
-        ("{3} <= 0", "count must be greater than zero"),
-        (
-            "isnan({0}) OR isnan({1}) OR isnan({2})",
-            "operand, lower bound, and upper bound cannot be NaN",
-        ),
-        (
-            f"{is_infinite(engine, '{1}')} OR {is_infinite(engine, '{2}')}",
-            "lower and upper bounds must be finite",
-        ),
-        ("{1} = {2}", "lower bound cannot equal upper bound"),
-    )
-    raises = " ".join(
-        f"WHEN {condition} THEN {raised(engine, '2201G', string(engine, message))}"
-        for condition, message in failures
-    )
-    is_null = " OR ".join(f"{{{place}}} IS NULL" for place in range(4))
-    inside = (
-        f"CAST(floor(({{0}} - {{1}}) / ({{2}} - {{1}}) * {{3}}) AS {type_sql(engine, INTEGER)})"
-    )
-    is_below = "({0} < {1} AND {1} < {2}) OR ({0} > {1} AND {1} > {2})"
-    is_above = "({0} >= {2} AND {1} < {2}) OR ({0} <= {2} AND {1} > {2})"
-    template = (
-        f"(CASE WHEN {is_null} THEN NULL {raises} WHEN {is_below} THEN 0 "
-        f"WHEN {is_above} THEN {{3}} + 1 ELSE {inside} + 1 END)"
-    )
-    return lambda site: template.format(*site.arguments)
-
-
-scalar(
-    "width_bucket",
-    "The number of the bucket, from 1, in which a number is, of so many buckets of one width between "
-    "two bounds; 0 before the first, and one more than there are after the last.",
-    exact(((DOUBLE, DOUBLE, DOUBLE, INTEGER), INTEGER)),
-    duckdb=_bucket("duckdb"),
-    spark=_bucket("spark"),
-)

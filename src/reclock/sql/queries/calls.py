@@ -36,6 +36,7 @@ from reclock.errors import (
     WithinGroupRequired,
 )
 from reclock.plan.functions import AGGREGATES
+from reclock.plan.functions.byte_strings import OF_BYTES
 from reclock.plan.scalars import Call, Case, Cast, Literal, Parameter
 from reclock.sql.names import fold
 from reclock.sql.queries.aggregate_calls import (
@@ -204,8 +205,8 @@ def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
         values = [cast(values[0], TEXT)]
     if name in ("lower", "upper") and values and values[0].type and values[0].type.is_range:
         return call(f"range {name}", values)
-    if name in ("substring", "substr") and values and values[0].type == BYTEA:
-        return call("bytes substring", values)
+    if name in OF_BYTES and any(value.type == BYTEA for value in values):
+        return call(OF_BYTES[name], values)
     if name == "array_fill" and len(values) in (2, 3):
         return filled(*values)
     if name == "coalesce":

@@ -89,7 +89,11 @@ SQL_FUNCTIONS: Mapping[str, Sequence[SqlFunction]] = {
         (DATE, TIMESTAMP, TIMESTAMPTZ, INTERVAL),
         "CASE WHEN argument1 IS NOT NULL THEN TRUE END",
     ),
-    "log": _one("ln(argument2) / ln(argument1)", numeric(), numeric()),
+    "log": _one(
+        "(ln(argument2::double precision) / ln(argument1::double precision))::numeric",
+        numeric(),
+        numeric(),
+    ),
     "make_timestamp": _one(
         "make_date(argument1, argument2, argument3) + make_time(argument4, argument5, argument6)",
         *_PARTS,

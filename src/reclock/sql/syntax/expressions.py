@@ -16,6 +16,7 @@ from sqlglot.parsers.materialize import MaterializeParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from reclock import interruption
+from reclock.algebra.normal_forms import FORMS
 from reclock.algebra.relations import RANGES
 from reclock.errors import UnsupportedSql
 from reclock.sql.syntax import nodes
@@ -69,6 +70,7 @@ class QueryParser(JoinParser):
         "TRIM": lambda self: self._parse_trim_call(),
         "POSITION": lambda self: self._parse_position_call(),
         "OVERLAY": lambda self: self._parse_overlay_call(),
+        "NORMALIZE": lambda self: self._parse_normalize_call(),
     }
     PRIMARY_PARSERS: ClassVar[dict[Any, Any]] = {
         **MaterializeParser.PRIMARY_PARSERS,
@@ -528,10 +530,34 @@ class QueryParser(JoinParser):
             else self._parse_bitwise() or self.missing()
         )
         if self._match(TokenType.FROM):
-            value = self._parse_bitwise() or self.missing()
-            return exp.Anonymous(this=name, expressions=[value, first] if first else [value])
+            values = self._parse_csv(self._parse_disjunction) or [self.missing()]
+            return exp.Anonymous(this=name, expressions=[*values, *([first] if first else [])])
         rest = [self._parse_bitwise() or self.missing()] if self._match(TokenType.COMMA) else []
         return exp.Anonymous(this=name, expressions=[first or self.missing(), *rest])
+
+    def _parse_normalize_call(self) -> exp.Anonymous:
+        text = self._parse_disjunction() or self.missing()
+        form = None
+        if self._match(TokenType.COMMA):
+            form = self.text() if self.is_string() else self._normal_form()
+            if form is None:
+                self.raise_error(f"Expected {', '.join(FORMS)}")
+        return exp.Anonymous(
+            this="normalize", expressions=[text, form or exp.Literal.string(FORMS[0])]
+        )
+
+    def _normal_form(self) -> exp.Literal | None:
+        return exp.Literal.string(self._prev.text.upper()) if self._match_texts(FORMS) else None
+
+    def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
+        start = self._index
+        is_negated, form = self._match(TokenType.NOT), self._normal_form()
+        if not self._match_text_seq("NORMALIZED"):
+            self._retreat(start)
+            return super()._parse_is(this)
+        form = form or exp.Literal.string(FORMS[0])
+        result: exp.Expr = exp.Anonymous(this="is_normalized", expressions=[this, form])
+        return self._parse_column_ops(exp.Not(this=result) if is_negated else result)
 
     def _parse_position_call(self) -> exp.Anonymous:
         part = self._parse_bitwise() or self.missing()
