@@ -36,6 +36,7 @@ from reclock.config import Settings
 from reclock.errors import ReclockError
 from reclock.introspection.builtins import BUILTINS
 from reclock.plan.functions import AGGREGATES, SCALARS
+from reclock.plan.functions.byte_strings import OF_BYTES
 from reclock.plan.functions.registry import Function
 from reclock.sql.queries.sql_functions import SQL_FUNCTIONS
 
@@ -126,6 +127,9 @@ _FAMILIES = (
     ("any integer", frozenset(str(type) for type in _SAMPLES if type.is_integer)),
 )
 _SYNTAX = {
+    **{function: f"{name}(…)" for name, function in reversed(OF_BYTES.items())},
+    "normalize": "normalize(x, NFC)",
+    "is_normalized": "x IS NFC NORMALIZED",
     "negate": "-x",
     "timezone": "moment AT TIME ZONE zone",
     "extract": "extract(field FROM moment)",
