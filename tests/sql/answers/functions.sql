@@ -54,8 +54,8 @@ SELECT parse_ident('"A ""b".c'), parse_ident('x. Y'), clock_timestamp() >= now()
 SELECT width_bucket(c, 5.5, -2.25, 3) AS a, width_bucket('Infinity', c, 100, a) AS b, width_bucket('-Infinity', c, 100, 2) AS c, width_bucket(c, 0, 10, NULL) AS d FROM t
 SELECT trim(both from b, 'o'), trim(from b, 'eo'), trim(trailing from b), trim(leading 'o' from b) FROM t
 SELECT gamma(g / 10.0), lgamma(c + 10), erf(c), erfc(c), factorial(a), factorial(g - 10) FROM t WHERE a < 4
-SELECT jsonb_object(ARRAY[b, a::text, 'k', NULL]), jsonb_object(ARRAY['k', 'l', 'k'], ARRAY[b, NULL, 'x']), jsonb_object('{}'), jsonb_object('{}', '{}'), jsonb_object(NULL::text[]) FROM t WHERE b IS NOT NULL
+SELECT jsonb_object(ARRAY[b, a::text, 'k', NULL])::text AS k, jsonb_object(ARRAY['k', 'l', 'k'], ARRAY[b, NULL, 'x'])::text AS l, jsonb_object('{}')::text AS m, jsonb_object('{}', '{}')::text AS n, jsonb_object(NULL::text[])::text AS o FROM t WHERE b IS NOT NULL
 SELECT width_bucket(c, ARRAY[-1, 0, 2]), width_bucket(b, ARRAY['a', 'o']), width_bucket(a, '{}'::int[]), width_bucket(d, ARRAY[0.5, 7.1]), width_bucket(e, ARRAY['2013-01-01', '2014-01-01']::timestamp[]) FROM t
-SELECT a::smallint || ARRAY[1, 2], ARRAY[a::smallint] || 2, array_append(ARRAY[a::smallint], g), array_prepend(g, ARRAY[a]), ARRAY[a] || '2', ARRAY[a] || NULL FROM t
+SELECT a::smallint || ARRAY[1, 2], ARRAY[a::smallint] || 2, array_append(ARRAY[a::smallint], g), array_prepend(g, ARRAY[a]), ARRAY[a] || NULL FROM t
 SELECT log(2.0, 8.0), log(10.0, 1000.0), log(3.0, 27.0), log(1.5, 2.25), log(2.0, 0.125), log(2, 10), log(3, g) FROM t
 SELECT ARRAY[a] || ARRAY[g], ARRAY[a::smallint] || ARRAY[1.5], ARRAY[[a]] || ARRAY[g] FROM t WHERE a IS NOT NULL
