@@ -37,7 +37,7 @@ class TestFencing:
         before = stored(place)
         with pytest.raises(Fenced) as fenced:
             write(old)
-        assert fenced.value.found == (newer.epoch, generation)
+        assert fenced.value.in_force == (newer.epoch, generation)
         with pytest.raises(Fenced):
             write(old)
         assert stored(place) == before

@@ -37,7 +37,7 @@ def test_there_is_a_frozen_sample_of_every_version() -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_sample_upgrades_to_the_newest(version: int) -> None:
-    migrated = migrate(sample(version), found=version, wanted=CATALOG_VERSION)
+    migrated = migrate(sample(version), from_version=version, to_version=CATALOG_VERSION)
     assert migrated == sample(CATALOG_VERSION)
     load(migrated, MINIMUM)
 
@@ -124,12 +124,12 @@ def test_a_step_leaves_its_input_as_it_was() -> None:
 def test_there_is_no_way_back_and_none_over_a_gap() -> None:
     for found, wanted in ((2, 1), (0, 2), (2, CATALOG_VERSION + 1)):
         with pytest.raises(CatalogVersionUnsupported):
-            migrate(sample(2), found=found, wanted=wanted)
+            migrate(sample(2), from_version=found, to_version=wanted)
 
 
 def test_a_step_that_makes_two_objects_of_one_key_fails() -> None:
     with pytest.raises(MigrationFailed):
-        migrate(sample(1), found=1, wanted=2, steps={2: lambda things: things + things})
+        migrate(sample(1), from_version=1, to_version=2, steps={2: lambda things: things + things})
 
 
 def test_the_version_is_set_by_the_runner_at_each_step() -> None:
@@ -139,7 +139,7 @@ def test_the_version_is_set_by_the_runner_at_each_step() -> None:
         seen.extend(t["value"]["value"] for t in things if t["key"] == {"key": "version"})
         return things
 
-    migrate(sample(1), found=1, wanted=4, steps={2: look, 3: look, 4: look})
+    migrate(sample(1), from_version=1, to_version=4, steps={2: look, 3: look, 4: look})
     assert seen == [1, 2, 3]
 
 
@@ -220,7 +220,7 @@ def test_ranges_that_only_the_audit_log_knew_become_objects() -> None:
             skip_event(5, source="u99", partition="a", lower=0, upper=1),
         )
     )
-    migrated = migrate(rows, found=5, wanted=6, events=events)
+    migrated = migrate(rows, from_version=5, to_version=6, events=events)
     assert not any(kind in APPEND_ONLY for kind, _ in migrated), "events stay as they are"
     assert load(migrated, MINIMUM).sorted(Kind.SKIPPED_RANGE) == [
         SkippedRange(sources[0], "a", 4, 8),

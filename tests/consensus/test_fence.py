@@ -33,7 +33,7 @@ def test_leadership_grows_by_generation_first_and_then_by_epoch(consensus: Conse
     for epoch, generation in [(1, 1), (9, 0)]:
         with pytest.raises(Fenced) as fenced:
             lead(consensus, epoch, generation)
-        assert (fenced.value.own, fenced.value.found) == ((epoch, generation), (2, 1))
+        assert (fenced.value.writer, fenced.value.in_force) == ((epoch, generation), (2, 1))
     assert consensus.read(fence.current) == Leadership(2, 1)
 
 

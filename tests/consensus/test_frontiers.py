@@ -297,7 +297,7 @@ def test_compaction_does_not_pass_a_hold(u1: Frontiers, holds: ReadHolds) -> Non
     u1.allow_compaction("u1", T(6))
     with pytest.raises(SinceHeld) as refused:
         u1.allow_compaction("u1", T(7))
-    assert (refused.value.wanted, refused.value.held) == (7, 6)
+    assert (refused.value.new_since, refused.value.held_at) == (7, 6)
     assert u1.get("u1").since == 6
     holds.release(hold)
     u1.allow_compaction("u1", T(7))

@@ -252,7 +252,7 @@ def test_frontiers_do_what_the_model_does(consensus_url: str) -> None:
                         raise UpperMismatch(group, expected=since, found=found.upper)
                     held = self.model.held(group)
                     if held is not None and held < since:
-                        raise SinceHeld(group, wanted=since, held=held)
+                        raise SinceHeld(group, new_since=since, held_at=held)
                 return True
 
             if self.both(

@@ -139,7 +139,7 @@ def test_an_older_consensus_is_refused_and_not_touched(oracle: ConsensusOracle) 
     oracle.apply_write(EPOCH_MS, T(500))
     with pytest.raises(TimelineBelowFloor) as refused:
         oracle.open_timeline(EPOCH_MS, T(501))
-    assert (refused.value.floor, refused.value.found) == (501, 500)
+    assert (refused.value.floor, refused.value.write_ts) == (501, 500)
     assert isinstance(refused.value, ConfigurationError)
     assert oracle.state(EPOCH_MS) == TimelineState(T(500), T(500))
 

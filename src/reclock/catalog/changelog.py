@@ -350,4 +350,4 @@ class DurableCatalog(DurableCatalogState):
         current = Leadership(header.epoch, header.deploy_generation or 0)
         if leadership is not None and leadership != current:
             return fence.fenced(leadership, current)
-        return CatalogVersionUnsupported(found=header.version or 0, supported=CATALOG_VERSION)
+        return CatalogVersionUnsupported(version=header.version or 0, supported=CATALOG_VERSION)

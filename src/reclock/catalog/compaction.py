@@ -59,7 +59,7 @@ def plan_rewrite(folder: Folder, files: Sequence[DataFile], below: Timestamp) ->
     retractions = update_files.read(folder, with_retractions, (_ts < below) & (_diff < 0))
     rows = retractions.group_by(_ROW).aggregate([])
     kinds = set(rows["kind"].to_pylist())
-    removed, candidates, others = [], [SCHEMA.empty_table()], [SCHEMA.empty_table()]
+    removed, candidates, unchanged = [], [SCHEMA.empty_table()], [SCHEMA.empty_table()]
     for file in early:
         if not update_files.may_hold(file.path, kinds):
             continue
@@ -69,11 +69,11 @@ def plan_rewrite(folder: Folder, files: Sequence[DataFile], below: Timestamp) ->
         if of_rows.num_rows:
             removed.append(file)
             candidates.append(_like_schema(of_rows))
-            others += [
+            unchanged += [
                 _like_schema(is_early.join(rows, _ROW, join_type="left anti")),
                 table.filter(_ts >= below),
             ]
-    rewritten = pa.concat_tables([_consolidated(pa.concat_tables(candidates)), *others])
+    rewritten = pa.concat_tables([_consolidated(pa.concat_tables(candidates)), *unchanged])
     rewrite = Rewrite(tuple(removed), rewritten.sort_by(TIME_COLUMN))
     return rewrite if rewrite.deleted_updates else None
 

@@ -85,7 +85,7 @@ def convert_catalog(
         )
     source, target = (open_log(name, mark.id, settings, consensus) for name in (source_name, to))
     event = AuditEvent(0, "convert", "catalog", to, {"from": mark.catalog}, user, occurred_at)
-    switch = switch_mark(consensus, found=mark.catalog, to=to)
+    switch = switch_mark(consensus, source=mark.catalog, target=to)
     return convert(
         source,
         target,
@@ -96,16 +96,16 @@ def convert_catalog(
     )
 
 
-def switch_mark(consensus: Consensus, *, found: str, to: str) -> Switch:
-    """A switch that changes the mark and the fence in consensus. It is repeated if its outcome is
-    unknown."""
+def switch_mark(consensus: Consensus, *, source: str, target: str) -> Switch:
+    """A switch of the mark and the fence in consensus from the implementation ``source`` to
+    ``target``. It is repeated if its outcome is unknown."""
 
-    def switch(own: Leadership, following: Leadership) -> None:
+    def switch(leadership: Leadership, next_leadership: Leadership) -> None:
         def work(connection: sa.Connection) -> None:
-            if fence.current(connection) != following:
-                fence.check(connection, own)
-            fence.advance(connection, following)
-            identity.switch_catalog(connection, source=found, target=to)
+            if fence.current(connection) != next_leadership:
+                fence.check(connection, leadership)
+            fence.advance(connection, next_leadership)
+            identity.switch_catalog(connection, source=source, target=target)
             failpoint("catalog.convert.before_switch_commit")
 
         try:
@@ -134,8 +134,8 @@ def convert(
     sealed = _seal(source, target, oracle, deploy_generation, event)
     updates = _copy(sealed, target, oracle)
     copied = _read(target)[1]
-    if copied != sealed.wanted:
-        row = min(row for row, _ in copied.items() ^ sealed.wanted.items())
+    if copied != sealed.target_rows:
+        row = min(row for row, _ in copied.items() ^ sealed.target_rows.items())
         raise CatalogError(
             "the copy of the catalog is not what was copied",
             detail=f"the first difference is {' '.join(row)}",
@@ -148,8 +148,8 @@ def convert(
 
 @dataclass(frozen=True, slots=True)
 class _Sealed:
-    """A source that does not change, up to ``upper``, led by ``leadership``. ``wanted`` is the
-    contents that the target is to have.
+    """A source that does not change, up to ``upper``, led by ``leadership``. ``target_rows``
+    are the contents that the target is to have.
 
     ``next_leadership`` is the target's. It is above the leadership that a process would take that
     opens the source now. So the switch either sees such a process or fences it.
@@ -158,7 +158,7 @@ class _Sealed:
     leadership: Leadership
     next_leadership: Leadership
     upper: Timestamp
-    wanted: Rows
+    target_rows: Rows
 
 
 def _seal(
@@ -170,7 +170,7 @@ def _seal(
 ) -> _Sealed:
     """Lead the source, above the leaders of both logs, and seal it."""
     for _ in range(ATTEMPTS):
-        known = [
+        epochs = [
             leader.epoch
             for leader in (source.leadership(), target.leadership())
             if leader is not None
@@ -180,13 +180,13 @@ def _seal(
         if header.version is None:
             raise CatalogUninitialized()
         require_version(header, exactly=False)
-        epoch = max(header.epoch, *known) + 1
+        epoch = max(header.epoch, *epochs) + 1
         leadership, next_leadership = (
             Leadership(epoch, deploy_generation) for epoch in (epoch, epoch + 2)
         )
         led = {**rows, **encode_rows([*leadership_objects(leadership), SEAL])}
-        wanted = {**without_seal(led), **encode_rows(leadership_objects(next_leadership))}
-        wanted |= audited(
+        target_rows = {**without_seal(led), **encode_rows(leadership_objects(next_leadership))}
+        target_rows |= audited(
             [CatalogUpdate(*row, value, upper, 1) for row, value in rows.items()], event
         )
         at = max(oracle.write_ts(CATALOG), upper)
@@ -197,15 +197,15 @@ def _seal(
             continue
         failpoint("catalog.convert.after_seal")
         source.mirror(leadership)
-        return _Sealed(leadership, next_leadership, Timestamp(at + 1), wanted)
+        return _Sealed(leadership, next_leadership, Timestamp(at + 1), target_rows)
     raise CatalogError("the catalog cannot be led: other actors keep writing to it")
 
 
 def _copy(sealed: _Sealed, target: CatalogLog, oracle: TimestampOracle) -> int:
-    """Append the updates that give ``target`` the wanted contents. Returns how many."""
+    """Append the updates that give ``target`` the sealed contents. Returns how many."""
     upper, copied = _read(target)
     at = max(oracle.write_ts(CATALOG), upper, sealed.upper)
-    updates = difference(copied, sealed.wanted, at)
+    updates = difference(copied, sealed.target_rows, at)
     failpoint("catalog.convert.before_copy")
     new_upper = Timestamp(at + 1)
     # both share the fence of one consensus, which is not raised before the switch

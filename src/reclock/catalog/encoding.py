@@ -73,10 +73,10 @@ def _adapter(type_: type) -> TypeAdapter[Any]:
     return TypeAdapter(type_)
 
 
-def encode(thing: CatalogObject) -> tuple[str, str, str]:
-    """Kind, key and value of ``thing`` as stored."""
-    spec = spec_of(thing)
-    fields = _adapter(spec.type).dump_python(thing, mode="json", exclude=_NEVER_STORED)
+def encode(catalog_object: CatalogObject) -> tuple[str, str, str]:
+    """Kind, key and value of the object as stored."""
+    spec = spec_of(catalog_object)
+    fields = _adapter(spec.type).dump_python(catalog_object, mode="json", exclude=_NEVER_STORED)
     key = {name: fields[name] for name in spec.key}
     value = {name: fields[name] for name in spec.value}
     return spec.kind.value, canonical(key), canonical(value)
@@ -93,16 +93,18 @@ def decode(kind: str, key: str, value: str) -> CatalogObject:
         **_fields(kind, key, value, spec.value, "value"),
     }
     try:
-        thing: CatalogObject = _adapter(spec.type).validate_json(canonical(fields), strict=True)
+        catalog_object: CatalogObject = _adapter(spec.type).validate_json(
+            canonical(fields), strict=True
+        )
     except (ValidationError, ValueError) as invalid:
         raise CatalogCorrupt(kind, key, detail=_explain(invalid)) from invalid
-    if encode(thing) != (kind, key, value):
+    if encode(catalog_object) != (kind, key, value):
         raise CatalogCorrupt(
             kind,
             key,
             detail="its JSON is not canonical: fields are missing, unknown or out of order",
         )
-    return thing
+    return catalog_object
 
 
 def encode_change(change: ObjectChange) -> CatalogUpdate:
@@ -120,8 +122,8 @@ def decode_update(update: CatalogUpdate) -> ObjectChange:
     return ObjectChange(decode(update.kind, update.key, update.value), update.ts, update.diff)
 
 
-def encode_rows(things: Iterable[CatalogObject]) -> dict[tuple[str, str], str]:
-    encoded = (encode(thing) for thing in things)
+def encode_rows(catalog_objects: Iterable[CatalogObject]) -> dict[tuple[str, str], str]:
+    encoded = (encode(catalog_object) for catalog_object in catalog_objects)
     return {(kind, key): value for kind, key, value in encoded}
 
 

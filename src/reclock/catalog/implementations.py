@@ -70,11 +70,11 @@ def open_log(
             )
             return ShadowLog(stash, persist)
         case unknown:
-            known = ", ".join(get_args(Implementation))
+            implementations = ", ".join(get_args(Implementation))
             raise CatalogCorrupt(
                 "environment",
                 environment_id,
-                detail=f'its catalog is kept in "{unknown}", known are {known}',
+                detail=f'its catalog is kept in "{unknown}", known are {implementations}',
             )
 
 

@@ -13,25 +13,28 @@ def check_integrity(snapshot: CatalogSnapshot) -> None:
     """Raises ``CatalogCorrupt`` if a reference leads to no object, or an allocator would allocate
     an id in use."""
     for kind in CACHED:
-        for thing in snapshot.all(kind).values():
-            for problem in (_dangling(snapshot, thing), _unallocated(snapshot, thing)):
+        for catalog_object in snapshot.all(kind).values():
+            for problem in (
+                _dangling(snapshot, catalog_object),
+                _unallocated(snapshot, catalog_object),
+            ):
                 if problem is not None:
-                    raise CatalogCorrupt(kind, encode(thing)[1], detail=problem)
+                    raise CatalogCorrupt(kind, encode(catalog_object)[1], detail=problem)
 
 
-def _dangling(snapshot: CatalogSnapshot, thing: CatalogObject) -> str | None:
-    for kind, key in spec_of(thing).references(thing):
+def _dangling(snapshot: CatalogSnapshot, catalog_object: CatalogObject) -> str | None:
+    for kind, key in spec_of(catalog_object).references(catalog_object):
         if snapshot.get(kind, key) is None:
-            return f'"{label(thing)}" refers to {kind} "{key}", which is not there'
+            return f'"{label(catalog_object)}" refers to {kind} "{key}", which is not there'
     return None
 
 
-def _unallocated(snapshot: CatalogSnapshot, thing: CatalogObject) -> str | None:
-    spec = spec_of(thing)
+def _unallocated(snapshot: CatalogSnapshot, catalog_object: CatalogObject) -> str | None:
+    spec = spec_of(catalog_object)
     if spec.allocated is None:
         return None
     try:
-        name, number = spec.allocated(thing)
+        name, number = spec.allocated(catalog_object)
     except CatalogError as malformed:
         return malformed.message
     allocator = snapshot.get(Kind.ID_ALLOCATOR, name)

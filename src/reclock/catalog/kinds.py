@@ -129,11 +129,11 @@ Owned = Cluster | Database | Item | Schema
 """An object with an owner and privileges."""
 
 
-def _roles(thing: Owned) -> list[Reference]:
+def _roles(owned: Owned) -> list[Reference]:
     """The owner, and the roles in the privileges."""
     return [
-        (Kind.ROLE, thing.owner_role_id),
-        *_grant(*(role for item in thing.privileges for role in (item.grantee, item.grantor))),
+        (Kind.ROLE, owned.owner_role_id),
+        *_grant(*(role for item in owned.privileges for role in (item.grantee, item.grantor))),
     ]
 
 
@@ -263,15 +263,15 @@ DEPENDENT = (Kind.COMMENT, Kind.SKIPPED_RANGE)
 """Kinds that say something about another object, and are deleted with it."""
 
 
-def spec_of(thing: CatalogObject) -> KindSpec:
-    """The rules of ``thing``'s kind."""
-    return _BY_TYPE[type(thing)]
+def spec_of(catalog_object: CatalogObject) -> KindSpec:
+    """The rules of the object's kind."""
+    return _BY_TYPE[type(catalog_object)]
 
 
-def identity(thing: CatalogObject) -> Reference:
-    """Kind and key, which identify ``thing`` in the whole catalog."""
-    spec = spec_of(thing)
-    return spec.kind, spec.key_of(thing)
+def identity(catalog_object: CatalogObject) -> Reference:
+    """Kind and key, which identify the object in the whole catalog."""
+    spec = spec_of(catalog_object)
+    return spec.kind, spec.key_of(catalog_object)
 
 
 def key_order(key: Key) -> tuple[Any, ...]:
@@ -295,7 +295,7 @@ def _part_order(part: Any) -> tuple[str, int, str]:
             )
 
 
-def label(thing: CatalogObject) -> str:
-    """The name of ``thing`` in messages: its name, or its key if it has none."""
-    name = getattr(thing, "name", None)
-    return name if isinstance(name, str) else str(spec_of(thing).key_of(thing))
+def label(catalog_object: CatalogObject) -> str:
+    """The name of the object in messages: its name, or its key if it has none."""
+    name = getattr(catalog_object, "name", None)
+    return name if isinstance(name, str) else str(spec_of(catalog_object).key_of(catalog_object))

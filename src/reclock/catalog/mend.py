@@ -32,8 +32,8 @@ T = TypeVar("T", bound=CatalogObject)
 Stored = Sequence[CatalogUpdate]
 """The sums of a changelog, unchecked: a key may occur twice, or with another diff than 1."""
 
-Wanted = Mapping[tuple[str, str], str | None]
-"""The wanted values of stored objects, by kind and key; None deletes the object."""
+NewValues = Mapping[tuple[str, str], str | None]
+"""The new values of stored objects, by kind and key; None deletes the object."""
 
 
 IN_EVERY_LAYOUT = APPEND_ONLY | {Kind.CONFIG, Kind.ID_ALLOCATOR}
@@ -153,22 +153,22 @@ def audited(stored: Stored, event: AuditEvent) -> dict[tuple[str, str], str]:
 
 def edited(stored: Stored, edit: Edit) -> list[CatalogUpdate]:
     """``stored`` after the edit."""
-    others = [update for update in stored if (update.kind, update.key) != edit.row]
+    other_updates = [update for update in stored if (update.kind, update.key) != edit.row]
     return (
-        others
+        other_updates
         if edit.value is None
-        else [*others, CatalogUpdate(*edit.row, edit.value, MINIMUM, 1)]
+        else [*other_updates, CatalogUpdate(*edit.row, edit.value, MINIMUM, 1)]
     )
 
 
-def corrections(stored: Stored, wanted: Wanted, at: Timestamp) -> list[CatalogUpdate]:
-    """The updates after which each of ``wanted`` is stored exactly once, or not at all.
+def corrections(stored: Stored, values: NewValues, at: Timestamp) -> list[CatalogUpdate]:
+    """The updates after which each of ``values`` is stored exactly once, or not at all.
 
     An object that is stored once changes at ``at``. Otherwise one copy is undone at a time, at
     ``at`` and just after, because followers expect only diffs of 1 and -1.
     """
     updates: list[CatalogUpdate] = []
-    for (kind, key), value in wanted.items():
+    for (kind, key), value in values.items():
         current = copies(stored, kind, key)
         if [(update.value, update.diff) for update in current] == (
             [] if value is None else [(value, 1)]
@@ -225,13 +225,17 @@ def _require_object(edit: Edit, value: str) -> None:
 def _require_unprotected(stored: Stored, existing: Stored, edit: Edit) -> None:
     """Raises ``EditRefused`` for objects that transactions protect too, as far as they can be
     read."""
-    readable = [thing for thing in map(_read, existing) if thing is not None]
+    readable = [
+        catalog_object for catalog_object in map(_read, existing) if catalog_object is not None
+    ]
     if edit.kind in APPEND_ONLY and (readable or edit.value is not None):
         raise _refused(edit, "events are recorded, never changed")
-    for thing in readable:
-        if isinstance(thing, Config) and thing.key in GUARDED_CONFIG:
-            raise _refused(edit, f'config "{thing.key}" changes only when the catalog is opened')
-        if isinstance(thing, IdAllocator) and edit.value is None:
+    for catalog_object in readable:
+        if isinstance(catalog_object, Config) and catalog_object.key in GUARDED_CONFIG:
+            raise _refused(
+                edit, f'config "{catalog_object.key}" changes only when the catalog is opened'
+            )
+        if isinstance(catalog_object, IdAllocator) and edit.value is None:
             raise _refused(edit, "its ids would be given out again")
     if edit.kind == Kind.ID_ALLOCATOR and edit.value is not None:
         _require_advance(stored, readable, edit, decode(edit.kind, edit.key, edit.value))

@@ -47,21 +47,21 @@ def ladder() -> Mapping[int, Migration]:
 def migrate(
     rows: Rows,
     *,
-    found: int,
-    wanted: int,
+    from_version: int,
+    to_version: int,
     events: Rows | None = None,
     steps: Mapping[int, Migration] | None = None,
 ) -> dict[tuple[str, str], str]:
-    """Migrate ``rows`` from layout ``found`` to layout ``wanted``, with the version object.
+    """Migrate ``rows`` from layout ``from_version`` to layout ``to_version``, with the version object.
     Migrations see ``events``, the objects of append-only kinds, which stay as they are.
 
     Raises ``CatalogVersionUnsupported`` if no migrations lead there, ``MigrationFailed`` if one
     does not succeed.
     """
     steps = ladder() if steps is None else steps
-    path = range(found + 1, wanted + 1)
-    if found > wanted or any(version not in steps for version in path):
-        raise CatalogVersionUnsupported(found=found, supported=wanted)
+    path = range(from_version + 1, to_version + 1)
+    if from_version > to_version or any(version not in steps for version in path):
+        raise CatalogVersionUnsupported(version=from_version, supported=to_version)
     stored = {**rows, **(events or {})}
     objects = [_object(kind, key, value) for (kind, key), value in stored.items()]
     for version in path:
@@ -71,7 +71,10 @@ def migrate(
             raise MigrationFailed(
                 version, detail=f"{type(failure).__name__}: {failure}"
             ) from failure
-    return _rows([thing for thing in objects if thing["kind"] not in APPEND_ONLY], wanted)
+    return _rows(
+        [stored_object for stored_object in objects if stored_object["kind"] not in APPEND_ONLY],
+        to_version,
+    )
 
 
 def _object(kind: str, key: str, value: str) -> dict[str, Any]:
@@ -85,13 +88,18 @@ def _object(kind: str, key: str, value: str) -> dict[str, Any]:
 
 def _with_version(objects: Objects, version: int) -> Objects:
     key = {"key": "version"}
-    others = [thing for thing in objects if (thing["kind"], thing["key"]) != (Kind.CONFIG, key)]
-    return [{"kind": Kind.CONFIG.value, "key": key, "value": {"value": version}}, *others]
+    other_objects = [
+        stored_object
+        for stored_object in objects
+        if (stored_object["kind"], stored_object["key"]) != (Kind.CONFIG, key)
+    ]
+    return [{"kind": Kind.CONFIG.value, "key": key, "value": {"value": version}}, *other_objects]
 
 
 def _rows(objects: Objects, version: int) -> dict[tuple[str, str], str]:
     rows = {
-        (thing["kind"], canonical(thing["key"])): canonical(thing["value"]) for thing in objects
+        (stored_object["kind"], canonical(stored_object["key"])): canonical(stored_object["value"])
+        for stored_object in objects
     }
     if len(rows) != len(objects):
         raise MigrationFailed(version, detail="two objects have the same kind and key")

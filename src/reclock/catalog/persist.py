@@ -160,19 +160,19 @@ class PersistLog:
         if self._known is None or self._known.upper < state.since:
             table = self._table.read(state, None, _ts < state.upper)
             self._known = KnownUpdates(update_files.sums_of(table), state.upper)
-        known = self._known
-        if state.upper < known.upper:
+        cached = self._known
+        if state.upper < cached.upper:
             raise CatalogError(
-                f"the catalog went back from {known.upper} to {state.upper}",
+                f"the catalog went back from {cached.upper} to {state.upper}",
                 hint="start the process again",
             )
-        if state.upper > known.upper:
-            new = [file.path for file in state.files if file.max_time >= known.upper]
-            known.add(
-                update_files.updates_of(update_files.read(self._folder, new, _ts >= known.upper)),
+        if state.upper > cached.upper:
+            new = [file.path for file in state.files if file.max_time >= cached.upper]
+            cached.add(
+                update_files.updates_of(update_files.read(self._folder, new, _ts >= cached.upper)),
                 state.upper,
             )
-        return known
+        return cached
 
     # --- writing ---
 
@@ -224,7 +224,9 @@ class PersistLog:
         except Fenced as newer:
             if self.leadership() != leadership:
                 raise
-            newest = f"consensus knows epoch {newer.found[0]}, deploy generation {newer.found[1]}"
+            newest = (
+                f"consensus knows epoch {newer.in_force[0]}, deploy generation {newer.in_force[1]}"
+            )
             raise CatalogCorrupt(
                 "table", self._folder.uri, detail=f"it is older than what was last led: {newest}"
             ) from newer

@@ -53,9 +53,9 @@ def is_superuser(snapshot: CatalogSnapshot, role_id: str) -> bool:
     return role is not None and "superuser" in role.attributes
 
 
-def type_of(thing: Owned) -> str:
+def type_of(owned: Owned) -> str:
     """``source``, ``view``, …, ``schema``, ``database`` or ``cluster``."""
-    return thing.type.value if isinstance(thing, Item) else type(thing).__name__.lower()
+    return owned.type.value if isinstance(owned, Item) else type(owned).__name__.lower()
 
 
 def owned(snapshot: CatalogSnapshot) -> Iterator[Owned]:
@@ -64,10 +64,10 @@ def owned(snapshot: CatalogSnapshot) -> Iterator[Owned]:
         yield from snapshot.sorted(kind)
 
 
-def is_system(thing: Owned) -> bool:
+def is_system(owned: Owned) -> bool:
     """Whether the object belongs to the system, so that nobody can change it. The default cluster
     does not."""
-    return isinstance(thing, Schema) and thing.database_id is None
+    return isinstance(owned, Schema) and owned.database_id is None
 
 
 def acl_of(snapshot: CatalogSnapshot, target: Target) -> Acl:
@@ -77,22 +77,22 @@ def acl_of(snapshot: CatalogSnapshot, target: Target) -> Acl:
         return tuple(
             AclItem(grant.grantee, grant.privileges, grant.grantor) for grant in grants.values()
         )
-    thing: Owned | None = snapshot.get(*target)
-    return () if thing is None else thing.privileges
+    owned: Owned | None = snapshot.get(*target)
+    return () if owned is None else owned.privileges
 
 
-def shown_acl(thing: Owned) -> Acl:
-    """The privileges of the owner of ``thing``, which need no grant, and then the grants on it."""
-    letters_of_owner = APPLICABLE[type_of(thing)]
+def shown_acl(owned: Owned) -> Acl:
+    """The privileges of its owner, which need no grant, and then the grants on it."""
+    letters_of_owner = APPLICABLE[type_of(owned)]
     item = (
-        AclItem(thing.owner_role_id, letters_of_owner, thing.owner_role_id)
+        AclItem(owned.owner_role_id, letters_of_owner, owned.owner_role_id)
         if letters_of_owner
         else None
     )
-    return thing.privileges if item is None else (item, *thing.privileges)
+    return owned.privileges if item is None else (item, *owned.privileges)
 
 
-def held(snapshot: CatalogSnapshot, role_id: str, target: Target) -> str:
+def held_privileges(snapshot: CatalogSnapshot, role_id: str, target: Target) -> str:
     """The privileges that the role has on ``target``: its own, inherited and PUBLIC's; all of them
     if it owns ``target``."""
     roles = memberships(snapshot, role_id)
@@ -106,8 +106,8 @@ def held(snapshot: CatalogSnapshot, role_id: str, target: Target) -> str:
 
 def owns(snapshot: CatalogSnapshot, roles: Collection[str], target: Target) -> bool:
     """Whether one of ``roles`` is the owner. Superusers own the environment as a whole."""
-    thing: Owned | None = snapshot.get(*target) if target is not None else None
-    return thing is not None and thing.owner_role_id in roles
+    owned: Owned | None = snapshot.get(*target) if target is not None else None
+    return owned is not None and owned.owner_role_id in roles
 
 
 def default_acl(

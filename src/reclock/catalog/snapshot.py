@@ -59,20 +59,23 @@ class CatalogSnapshot:
         return cls.of((), MINIMUM)
 
     @classmethod
-    def of(cls, things: Iterable[CatalogObject], upper: Timestamp) -> Self:
+    def of(cls, catalog_objects: Iterable[CatalogObject], upper: Timestamp) -> Self:
         """The snapshot of these objects. Raises ``CatalogCorrupt`` if two share a unique name."""
         objects: dict[Kind, dict[Key, Any]] = {kind: {} for kind in CACHED}
         names: dict[tuple[Kind, Any], Key] = {}
         referrers: dict[Reference, int] = {}
-        for thing in things:
-            spec = spec_of(thing)
-            key = spec.key_of(thing)
-            objects[spec.kind][key] = thing
-            if spec.unique and names.setdefault((spec.kind, spec.name_of(thing)), key) != key:
+        for catalog_object in catalog_objects:
+            spec = spec_of(catalog_object)
+            key = spec.key_of(catalog_object)
+            objects[spec.kind][key] = catalog_object
+            if (
+                spec.unique
+                and names.setdefault((spec.kind, spec.name_of(catalog_object)), key) != key
+            ):
                 raise CatalogCorrupt(
-                    spec.kind, encode(thing)[1], detail="another object has the same name"
+                    spec.kind, encode(catalog_object)[1], detail="another object has the same name"
                 )
-            for reference in spec.references(thing):
+            for reference in spec.references(catalog_object):
                 referrers[reference] = referrers.get(reference, 0) + 1
         tries = HashTrieMap({kind: HashTrieMap(by_key) for kind, by_key in objects.items()})
         return cls(upper, upper, tries, HashTrieMap(names), HashTrieMap(referrers))
@@ -94,7 +97,8 @@ class CatalogSnapshot:
     def sorted(self, kind: Kind) -> list[Any]:
         """Every object of a cached kind in order of its key; ids in order of their number."""
         return sorted(
-            self._objects[kind].values(), key=lambda thing: key_order(spec_of(thing).key_of(thing))
+            self._objects[kind].values(),
+            key=lambda catalog_object: key_order(spec_of(catalog_object).key_of(catalog_object)),
         )
 
     def is_referred_to(self, kind: Kind, key: Key) -> bool:
@@ -105,10 +109,10 @@ class CatalogSnapshot:
         if not self.is_referred_to(kind, key):
             return []
         return [
-            thing
+            catalog_object
             for objects in self._objects.values()
-            for thing in objects.values()
-            if (kind, key) in spec_of(thing).references(thing)
+            for catalog_object in objects.values()
+            if (kind, key) in spec_of(catalog_object).references(catalog_object)
         ]
 
     @property
@@ -179,18 +183,18 @@ class CatalogSnapshot:
         names."""
         objects, names, referrers = self._objects, self._names, self._referrers
         content, recent = self._content, self._recent
-        for thing, sign in ((before, -1), (after, 1)):
-            if thing is None:
+        for catalog_object, sign in ((before, -1), (after, 1)):
+            if catalog_object is None:
                 continue
-            spec = spec_of(thing)
-            key = spec.key_of(thing)
-            by_key, name = objects[spec.kind], (spec.kind, spec.name_of(thing))
+            spec = spec_of(catalog_object)
+            key = spec.key_of(catalog_object)
+            by_key, name = objects[spec.kind], (spec.kind, spec.name_of(catalog_object))
             objects = objects.insert(
-                spec.kind, by_key.insert(key, thing) if sign > 0 else by_key.remove(key)
+                spec.kind, by_key.insert(key, catalog_object) if sign > 0 else by_key.remove(key)
             )
             if spec.unique:
                 names = names.insert(name, key) if sign > 0 else names.remove(name)
-            for reference in spec.references(thing):
+            for reference in spec.references(catalog_object):
                 count = referrers.get(reference, 0) + sign
                 referrers = (
                     referrers.insert(reference, count) if count else referrers.remove(reference)
@@ -228,16 +232,19 @@ class CatalogSnapshot:
                 )
         return replace(after, upper=upper, content_upper=upper if cached else self.content_upper)
 
-    def _retract(self, thing: CatalogObject) -> Self:
-        kind, key = identity(thing)
-        if self.get(kind, key) != thing:
+    def _retract(self, catalog_object: CatalogObject) -> Self:
+        kind, key = identity(catalog_object)
+        if self.get(kind, key) != catalog_object:
             raise CatalogCorrupt(kind, str(key), detail="an update retracts what is not there")
-        return self.with_change(thing, None)
+        return self.with_change(catalog_object, None)
 
-    def _add(self, thing: CatalogObject) -> Self:
-        kind, key = identity(thing)
+    def _add(self, catalog_object: CatalogObject) -> Self:
+        kind, key = identity(catalog_object)
         if self.get(kind, key) is not None:
             raise CatalogCorrupt(kind, str(key), detail="an update adds it a second time")
-        if SPECS[kind].unique and self.by_name(kind, SPECS[kind].name_of(thing)) is not None:
+        if (
+            SPECS[kind].unique
+            and self.by_name(kind, SPECS[kind].name_of(catalog_object)) is not None
+        ):
             raise CatalogCorrupt(kind, str(key), detail="another object has the same name")
-        return self.with_change(None, thing)
+        return self.with_change(None, catalog_object)

@@ -55,57 +55,60 @@ class CatalogTransaction:
 
     # --- objects ---
 
-    def insert(self, thing: CatalogObject) -> None:
+    def insert(self, catalog_object: CatalogObject) -> None:
         """Add a new object.
 
         Raises ``DuplicateObject`` if its key or name is taken, ``CatalogError`` if its id was not
         allocated by this transaction.
         """
-        spec = spec_of(thing)
-        if spec.allocated is not None and spec.allocated(thing) not in self._allocated:
+        spec = spec_of(catalog_object)
+        if spec.allocated is not None and spec.allocated(catalog_object) not in self._allocated:
             raise CatalogError(
-                f'the id of {spec.kind} "{label(thing)}" was not allocated by this transaction'
+                f'the id of {spec.kind} "{label(catalog_object)}" was not allocated by this transaction'
             )
         if spec.is_append_only:
-            self._appended.append(thing)
+            self._appended.append(catalog_object)
             return
-        if self.snapshot.get(*identity(thing)) is not None:
-            raise DuplicateObject(spec.kind, label(thing))
-        self._set(identity(thing), thing)
+        if self.snapshot.get(*identity(catalog_object)) is not None:
+            raise DuplicateObject(spec.kind, label(catalog_object))
+        self._set(identity(catalog_object), catalog_object)
 
-    def update(self, thing: CatalogObject) -> None:
+    def update(self, catalog_object: CatalogObject) -> None:
         """Replace the object of the same key. Raises ``UnknownObject``, or ``DuplicateObject`` if
         the new name is taken."""
-        before = self._existing(thing)
-        if isinstance(thing, IdAllocator) and isinstance(before, IdAllocator):
-            _require_forward(before, thing)
-        self._set(identity(thing), thing)
+        before = self._existing(catalog_object)
+        if isinstance(catalog_object, IdAllocator) and isinstance(before, IdAllocator):
+            _require_forward(before, catalog_object)
+        self._set(identity(catalog_object), catalog_object)
 
-    def put(self, thing: CatalogObject) -> None:
+    def put(self, catalog_object: CatalogObject) -> None:
         """Replace the object of the same key, or add it if there is none."""
-        if not spec_of(thing).is_append_only and self.snapshot.get(*identity(thing)) is not None:
-            self.update(thing)
+        if (
+            not spec_of(catalog_object).is_append_only
+            and self.snapshot.get(*identity(catalog_object)) is not None
+        ):
+            self.update(catalog_object)
         else:
-            self.insert(thing)
+            self.insert(catalog_object)
 
-    def put_all(self, things: Iterable[CatalogObject]) -> None:
-        for thing in things:
-            self.put(thing)
+    def put_all(self, catalog_objects: Iterable[CatalogObject]) -> None:
+        for catalog_object in catalog_objects:
+            self.put(catalog_object)
 
-    def delete(self, thing: CatalogObject) -> None:
+    def delete(self, catalog_object: CatalogObject) -> None:
         """Remove the object of this key, and what the catalog says about it (``DEPENDENT``).
         Raises ``UnknownObject``."""
-        if isinstance(thing, IdAllocator):
+        if isinstance(catalog_object, IdAllocator):
             raise CatalogError(
-                f'id allocator "{thing.name}" cannot be dropped',
+                f'id allocator "{catalog_object.name}" cannot be dropped',
                 detail="its ids would be given out again",
             )
-        target = identity(self._existing(thing))
+        target = identity(self._existing(catalog_object))
         if self.snapshot.is_referred_to(*target):
             for kind in DEPENDENT:
-                for thing_about in list(self.snapshot.all(kind).values()):
-                    if target in SPECS[kind].references(thing_about):
-                        self._set(identity(thing_about), None)
+                for dependent in list(self.snapshot.all(kind).values()):
+                    if target in SPECS[kind].references(dependent):
+                        self._set(identity(dependent), None)
         self._set(target, None)
 
     # --- ids, events ---
@@ -212,20 +215,20 @@ class CatalogTransaction:
                 changes.append(ObjectChange(before, at, -1))
             if after is not None:
                 changes.append(ObjectChange(after, at, 1))
-        changes += [ObjectChange(thing, at, -1) for thing in self._expired]
-        return changes + [ObjectChange(thing, at, 1) for thing in self._appended]
+        changes += [ObjectChange(catalog_object, at, -1) for catalog_object in self._expired]
+        return changes + [ObjectChange(catalog_object, at, 1) for catalog_object in self._appended]
 
     # --- inside ---
 
-    def _existing(self, thing: T) -> T:
-        """The object as it is now that has the kind and key of ``thing``. Raises
+    def _existing(self, catalog_object: T) -> T:
+        """The object as it is now that has the kind and key of ``catalog_object``. Raises
         ``UnknownObject``."""
-        spec = spec_of(thing)
+        spec = spec_of(catalog_object)
         if spec.is_append_only:
             raise CatalogError(f"objects of kind {spec.kind} are never changed")
-        before: T | None = self.snapshot.get(*identity(thing))
+        before: T | None = self.snapshot.get(*identity(catalog_object))
         if before is None:
-            raise UnknownObject(spec.kind, label(thing))
+            raise UnknownObject(spec.kind, label(catalog_object))
         return before
 
     def _set(self, reference: Reference, after: CatalogObject | None) -> None:
@@ -239,17 +242,21 @@ class CatalogTransaction:
         self.snapshot = self.snapshot.with_change(self.snapshot.get(kind, key), after)
         self._touched[reference] = None
 
-    def _check_unreferenced(self, thing: CatalogObject) -> None:
-        if self.snapshot.is_referred_to(*identity(thing)):
-            dependents = [label(referrer) for referrer in self.snapshot.referrers(*identity(thing))]
-            raise DependentObjects(spec_of(thing).kind, label(thing), sorted(dependents))
+    def _check_unreferenced(self, catalog_object: CatalogObject) -> None:
+        if self.snapshot.is_referred_to(*identity(catalog_object)):
+            dependents = [
+                label(referrer) for referrer in self.snapshot.referrers(*identity(catalog_object))
+            ]
+            raise DependentObjects(
+                spec_of(catalog_object).kind, label(catalog_object), sorted(dependents)
+            )
 
-    def _check_references(self, thing: CatalogObject) -> None:
-        spec = spec_of(thing)
-        for kind, key in spec.references(thing):
+    def _check_references(self, catalog_object: CatalogObject) -> None:
+        spec = spec_of(catalog_object)
+        for kind, key in spec.references(catalog_object):
             if self.snapshot.get(kind, key) is None:
                 raise UnknownObject(
-                    kind, str(key), detail=f'{spec.kind} "{label(thing)}" refers to it'
+                    kind, str(key), detail=f'{spec.kind} "{label(catalog_object)}" refers to it'
                 )
 
 

@@ -104,7 +104,7 @@ def require_version(header: Header, *, exactly: bool) -> None:
     if version is not None and (
         version > CATALOG_VERSION or (exactly and version < CATALOG_VERSION)
     ):
-        raise CatalogVersionUnsupported(found=version, supported=CATALOG_VERSION)
+        raise CatalogVersionUnsupported(version=version, supported=CATALOG_VERSION)
 
 
 def upgrade(
@@ -121,7 +121,9 @@ def upgrade(
     if header.version is None:
         target: Rows = {**rows, **encode_rows(initial_objects())}
     elif header.version != CATALOG_VERSION:
-        target = migrate(rows, found=header.version, wanted=CATALOG_VERSION, events=events)
+        target = migrate(
+            rows, from_version=header.version, to_version=CATALOG_VERSION, events=events
+        )
     else:
         target = rows
     tx = CatalogTransaction(load(target, MINIMUM))

@@ -243,7 +243,7 @@ class InProcessReplica:
 
     def _require(self, catalog_ts: Timestamp) -> None:
         if catalog_ts > self.catalog_frontier:
-            raise ReplicaBehind(wanted=catalog_ts, found=self.catalog_frontier)
+            raise ReplicaBehind(required=catalog_ts, reached=self.catalog_frontier)
 
     def _dataflow(self, id: GlobalId) -> Dataflow:
         if id not in self._running:

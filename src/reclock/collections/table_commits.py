@@ -146,7 +146,7 @@ def _refusal(
 ) -> WriteConflict | CatalogMoved | StagedRowsGone | None:
     is_gone = not commit.tables <= state.last_writes.keys()
     if commit.catalog_ts < state.catalog_ts or is_gone:
-        return CatalogMoved(planned=commit.catalog_ts, found=state.catalog_ts)
+        return CatalogMoved(planned=commit.catalog_ts, current=state.catalog_ts)
     for table in sorted(commit.reads):
         if commit.read_at is None:
             raise InternalError("a commit that read tables does not say when")

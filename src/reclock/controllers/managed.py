@@ -151,7 +151,7 @@ class ManagedClusterController(ElectedController):
                 link.running = dict(link.replica.running())
             for command in compute_commands(link.running, catalog, self._cluster_id):
                 if self._seat.take() != term:
-                    raise TermOver(self.name, own=term)
+                    raise TermOver(self.name, term=term)
                 link.replica.carry_out(command)
                 failpoint("controllers.managed.after_command")
                 match command:

@@ -63,7 +63,7 @@ class StorageController(ElectedController):
         for command in storage_commands(present, catalog):
             failpoint("controllers.storage.before_command")
             if self._seat.take() != term:
-                raise TermOver(self.name, own=term)
+                raise TermOver(self.name, term=term)
             answer = term_state.plane.carry_out(command)
             if answer is not None:
                 term_state.present = None

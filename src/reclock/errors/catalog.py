@@ -55,14 +55,14 @@ class CatalogVersionUnsupported(CatalogError):
     """The catalog was written by a newer version, or no migration leads from its version to this
     one."""
 
-    def __init__(self, *, found: int, supported: int) -> None:
+    def __init__(self, *, version: int, supported: int) -> None:
         super().__init__(
-            f"the catalog has version {found}, this program supports up to {supported}",
+            f"the catalog has version {version}, this program supports up to {supported}",
             hint="use a newer release of reclock"
-            if found > supported
+            if version > supported
             else "the catalog must be migrated first",
         )
-        self.found, self.supported = found, supported
+        self.version, self.supported = version, supported
 
 
 class MigrationFailed(CatalogError):

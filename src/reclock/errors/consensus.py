@@ -28,13 +28,13 @@ class Fenced(ReclockError):
 
     sqlstate = "57P03"
 
-    def __init__(self, *, own: tuple[int, int], found: tuple[int, int]) -> None:
+    def __init__(self, *, writer: tuple[int, int], in_force: tuple[int, int]) -> None:
         super().__init__(
-            f"fenced by a newer environment: epoch {found[0]}, deploy generation {found[1]}",
-            detail=f"this process holds epoch {own[0]}, deploy generation {own[1]}",
+            f"fenced by a newer environment: epoch {in_force[0]}, deploy generation {in_force[1]}",
+            detail=f"this process holds epoch {writer[0]}, deploy generation {writer[1]}",
             hint="start the process again to join the current epoch",
         )
-        self.own, self.found = own, found
+        self.writer, self.in_force = writer, in_force
 
 
 class ConsensusUnavailable(ReclockError):
@@ -79,8 +79,8 @@ class LeadershipUnknown(Fenced):
     """Consensus has no epoch: it is a new database, or not the one that this process started
     with."""
 
-    def __init__(self, *, own: tuple[int, int]) -> None:
-        super().__init__(own=own, found=(0, 0))
+    def __init__(self, *, writer: tuple[int, int]) -> None:
+        super().__init__(writer=writer, in_force=(0, 0))
         self.args = (message := "fenced: consensus knows of no epoch",)
         self.message = message
         self.hint = "the consensus database is new or was replaced; start the process again"
@@ -92,9 +92,9 @@ class TermOver(ReclockError):
 
     sqlstate = "40001"
 
-    def __init__(self, controller: str, *, own: int) -> None:
+    def __init__(self, controller: str, *, term: int) -> None:
         super().__init__(
-            f"term {own} of the {controller} controller is over", detail="another process leads it"
+            f"term {term} of the {controller} controller is over", detail="another process leads it"
         )
 
 
@@ -159,12 +159,12 @@ class CatalogMoved(ReclockError):
 
     sqlstate = "40001"
 
-    def __init__(self, *, planned: int, found: int) -> None:
+    def __init__(self, *, planned: int, current: int) -> None:
         super().__init__(
-            f"the catalog is at {found}, the statement was planned at {planned}",
+            f"the catalog is at {current}, the statement was planned at {planned}",
             hint="plan it again",
         )
-        self.planned, self.found = planned, found
+        self.planned, self.current = planned, current
 
 
 class StagedRowsGone(ReclockError):
@@ -217,9 +217,9 @@ class TimelineBelowFloor(ConfigurationError):
 
     sqlstate = "58030"
 
-    def __init__(self, timeline: str, *, floor: int, found: int) -> None:
+    def __init__(self, timeline: str, *, floor: int, write_ts: int) -> None:
         super().__init__(
-            f'timeline "{timeline}" stands at {found}, below its floor {floor}',
+            f'timeline "{timeline}" stands at {write_ts}, below its floor {floor}',
             detail=(
                 "the consensus database is older than the catalog: its frontiers and claims "
                 "are out of date too"
@@ -229,7 +229,7 @@ class TimelineBelowFloor(ConfigurationError):
                 "the catalog and the lake"
             ),
         )
-        self.timeline, self.floor, self.found = timeline, floor, found
+        self.timeline, self.floor, self.write_ts = timeline, floor, write_ts
 
 
 class ClockImplausible(ReclockError):

@@ -35,12 +35,12 @@ class ReplicaBehind(ReclockError):
 
     sqlstate = "55000"
 
-    def __init__(self, *, wanted: int, found: int) -> None:
+    def __init__(self, *, required: int, reached: int) -> None:
         super().__init__(
             "the replica is behind the catalog",
-            detail=f"it was commanded up to {found}, {wanted} is wanted",
+            detail=f"it was commanded up to {reached}, {required} is required",
         )
-        self.wanted, self.found = wanted, found
+        self.required, self.reached = required, reached
 
 
 class ReplicaSuperseded(ReclockError):

@@ -47,11 +47,11 @@ class WrongNumberOfParameters(ReclockError):
 
     sqlstate = "08P01"
 
-    def __init__(self, name: str, *, given: int, wanted: int) -> None:
+    def __init__(self, name: str, *, supplied: int, expected: int) -> None:
         super().__init__(
-            f'prepared statement "{name}" requires {wanted} parameters, but {given} were supplied'
+            f'prepared statement "{name}" requires {expected} parameters, but {supplied} were supplied'
         )
-        self.name, self.given, self.wanted = name, given, wanted
+        self.name, self.supplied, self.expected = name, supplied, expected
 
 
 class WrongNumberOfValues(ReclockError):
@@ -59,12 +59,12 @@ class WrongNumberOfValues(ReclockError):
 
     sqlstate = "42601"
 
-    def __init__(self, name: str, *, given: int, wanted: int) -> None:
+    def __init__(self, name: str, *, supplied: int, expected: int) -> None:
         super().__init__(
             f'wrong number of parameters for prepared statement "{name}"',
-            detail=f"Expected {wanted} parameters but got {given}.",
+            detail=f"Expected {expected} parameters but got {supplied}.",
         )
-        self.name, self.given, self.wanted = name, given, wanted
+        self.name, self.supplied, self.expected = name, supplied, expected
 
 
 class LockTimeout(ReclockError):

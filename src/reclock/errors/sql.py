@@ -247,12 +247,15 @@ class WrongObjectType(ReclockError):
 
     sqlstate = "42809"
 
-    def __init__(self, name: str, wanted: str, found: str) -> None:
-        wanted_one, found_one = (
-            f"an {kind}" if kind.startswith("index") else f"a {kind}" for kind in (wanted, found)
+    def __init__(self, name: str, expected: str, actual: str) -> None:
+        super().__init__(
+            f'"{name}" is not {_with_article(expected)}', detail=f"it is {_with_article(actual)}"
         )
-        super().__init__(f'"{name}" is not {wanted_one}', detail=f"it is {found_one}")
-        self.name, self.wanted, self.found = name, wanted, found
+        self.name, self.expected, self.actual = name, expected, actual
+
+
+def _with_article(kind: str) -> str:
+    return f"an {kind}" if kind.startswith("index") else f"a {kind}"
 
 
 class NotComposite(ReclockError):

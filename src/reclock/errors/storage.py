@@ -185,11 +185,12 @@ class SinceHeld(ReclockError):
 
     sqlstate = "55006"
 
-    def __init__(self, group: str, *, wanted: int, held: int) -> None:
+    def __init__(self, group: str, *, new_since: int, held_at: int) -> None:
         super().__init__(
-            f'since of "{group}" cannot move to {wanted}', detail=f"a read hold keeps it at {held}"
+            f'since of "{group}" cannot move to {new_since}',
+            detail=f"a read hold keeps it at {held_at}",
         )
-        self.group, self.wanted, self.held = group, wanted, held
+        self.group, self.new_since, self.held_at = group, new_since, held_at
 
 
 class TimestampNotAllowed(ReclockError):

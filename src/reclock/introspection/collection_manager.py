@@ -327,7 +327,7 @@ class CollectionManager:
         self._due = math.inf if self._is_kept else now + self.lease_ms / 3
         self._renewal = None
         tokens, leases = renewal
-        self._lose(tokens - leases.held)
+        self._lose(tokens - leases.renewed)
         abandoned_names = self.names.take_abandoned() if leases.has_abandoned else {}
         rows = self.collections.read(set(farewells.LAST_ROWS)).rows if abandoned_names else {}
         for name, token in abandoned_names.items():

@@ -33,7 +33,7 @@ from reclock.algebra.zones import zones
 from reclock.catalog.acl import PUBLIC_ROLE_ID, AclItem, names
 from reclock.catalog.kinds import Owned, identity
 from reclock.catalog.objects import ItemType, Kind
-from reclock.catalog.roles import held, is_superuser, memberships, owns, shown_acl
+from reclock.catalog.roles import held_privileges, is_superuser, memberships, owns, shown_acl
 from reclock.introspection.relation import Builtin, CatalogState, Rows, SystemState, desc
 from reclock.introspection.type_functions import functions_of, type_function_rows
 from reclock.introspection.views import views
@@ -93,7 +93,7 @@ def _held(state: CatalogState) -> Rows:
         is_super, roles = is_superuser(snapshot, role.id), memberships(snapshot, role.id)
         for kind, word in _ON:
             for thing in snapshot.sorted(kind):
-                privileges = names(held(snapshot, role.id, identity(thing)))
+                privileges = names(held_privileges(snapshot, role.id, identity(thing)))
                 if is_super or owns(snapshot, roles, identity(thing)):
                     privileges.append("OWNERSHIP")
                 for privilege in privileges:

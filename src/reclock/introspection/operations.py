@@ -33,7 +33,7 @@ def _dependencies(state: CatalogState) -> Rows:
 
 def _broken(state: SystemState) -> Rows:
     return (
-        (object.id, object.name, object.type, object.what, object.error, object.hint)
+        (object.id, object.name, object.type, object.part, object.error, object.hint)
         for object in state.broken()
     )
 

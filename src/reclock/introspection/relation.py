@@ -96,12 +96,12 @@ class SinkFacts:
 
 @dataclass(frozen=True, slots=True)
 class BrokenObject:
-    """A broken object. ``what`` is the part that is broken: ``definition`` or ``collection``."""
+    """A broken object. ``part`` is what is broken of it: ``definition`` or ``collection``."""
 
     id: GlobalId
     name: str
     type: str
-    what: str
+    part: str
     error: str
     hint: str | None
 

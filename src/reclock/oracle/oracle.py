@@ -144,7 +144,7 @@ class ConsensusOracle:
                 lambda connection: _create(connection, timeline, floor)
             )
         if state.write_ts < floor:
-            raise TimelineBelowFloor(timeline, floor=floor, found=state.write_ts)
+            raise TimelineBelowFloor(timeline, floor=floor, write_ts=state.write_ts)
 
     def read_ts(self, timeline: str) -> Timestamp:
         """See `TimestampOracle`. One read; takes no lock and makes no writer wait."""

@@ -16,7 +16,7 @@ from reclock.adapter.context.users import Users
 from reclock.algebra.ids import GlobalId
 from reclock.catalog.acl import Privilege
 from reclock.catalog.objects import Kind, Schema
-from reclock.catalog.roles import Target, held, is_superuser, memberships, owns
+from reclock.catalog.roles import Target, held_privileges, is_superuser, memberships, owns
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.errors import InternalError, PermissionDenied
 from reclock.sql.catalog.entries import FunctionEntry, RelationEntry
@@ -68,7 +68,7 @@ def authorize(
         if role_id not in roles:
             raise PermissionDenied(f'must be a member of role "{role_name(snapshot, role_id)}"')
     for need in required.needs:
-        if need.privilege not in held(snapshot, need.role_id, need.target):
+        if need.privilege not in held_privileges(snapshot, need.role_id, need.target):
             raise PermissionDenied(
                 f"permission denied for {described(snapshot, need.target)}",
                 detail=(
@@ -195,7 +195,7 @@ def authorize_any(
 ) -> None:
     """Raises ``PermissionDenied`` unless the role has one of the privileges on the item."""
     snapshot = _snapshot(catalog)
-    letters = held(snapshot, users.current_id, (Kind.ITEM, id))
+    letters = held_privileges(snapshot, users.current_id, (Kind.ITEM, id))
     if not any(privilege in letters for privilege in privileges):
         raise PermissionDenied(
             f"permission denied for {described(snapshot, (Kind.ITEM, id))}",

@@ -77,7 +77,9 @@ class PreparedStatement:
     def check_count(self, given: int) -> None:
         """Raises ``WrongNumberOfParameters`` unless the statement has so many parameters."""
         if given != len(self.parameter_types):
-            raise WrongNumberOfParameters(self.name, given=given, wanted=len(self.parameter_types))
+            raise WrongNumberOfParameters(
+                self.name, supplied=given, expected=len(self.parameter_types)
+            )
 
     def check_unchanged(self, desc: RelationDesc | None) -> None:
         """Raises ``CachedPlanChanged`` if the catalog has changed so that the statement answers other

@@ -213,7 +213,7 @@ def _values(node: ExecuteStatement, prepared: PreparedStatement, call: SessionCa
     expressions = node.args.get("values") or []
     if len(expressions) != len(prepared.parameter_types):
         raise WrongNumberOfValues(
-            prepared.name, given=len(expressions), wanted=len(prepared.parameter_types)
+            prepared.name, supplied=len(expressions), expected=len(prepared.parameter_types)
         )
     return [
         _value(number, expression, type, call)

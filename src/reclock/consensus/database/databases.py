@@ -124,14 +124,16 @@ def _create_private(path: Path) -> None:
     if path.exists():
         return
     try:
-        descriptor, made = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mode 0600
+        descriptor, temporary = tempfile.mkstemp(
+            dir=path.parent, prefix=f".{path.name}."
+        )  # mode 0600
         os.close(descriptor)
         try:
-            os.link(made, path)
+            os.link(temporary, path)
         except FileExistsError:
             pass  # another process was faster
         finally:
-            os.unlink(made)
+            os.unlink(temporary)
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)

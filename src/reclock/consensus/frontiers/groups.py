@@ -153,7 +153,7 @@ class Frontiers:
                 raise claim_conflict(group, current.claim)
             if at < current.upper:
                 raise UpperMismatch(group, expected=at, found=current.upper)
-            return self._put(
+            return self._store_claim(
                 connection,
                 current,
                 Claim(id, at, owner, self._lease(connection, lease_ms), payload),
@@ -178,7 +178,7 @@ class Frontiers:
             if standing.owner != owner and self._consensus.now(connection) < standing.lease_until:
                 raise claim_conflict(group, standing)
             lease_until = self._lease(connection, lease_ms)
-            return self._put(
+            return self._store_claim(
                 connection, current, replace(standing, id=id, owner=owner, lease_until=lease_until)
             )
 
@@ -193,7 +193,7 @@ class Frontiers:
 
         def work(connection: sa.Connection) -> Claim:
             current = _get_own(connection, group, claim)
-            return self._put(
+            return self._store_claim(
                 connection,
                 current,
                 replace(claim, payload=payload, lease_until=self._lease(connection, lease_ms)),
@@ -227,16 +227,16 @@ class Frontiers:
 
         def work(connection: sa.Connection) -> None:
             pending = _not_published(connection, claims)
-            for group, held in (
+            for group, held_at in (
                 earliest_holds(connection, self._consensus.now(connection), sorted(claims)).items()
                 if since
                 else ()
             ):
-                if held < since:
-                    raise SinceHeld(group, wanted=since, held=held)
+                if held_at < since:
+                    raise SinceHeld(group, new_since=since, held_at=held_at)
             moved = 0
             for batch in batches(pending):
-                done = connection.execute(
+                result = connection.execute(
                     sa.update(frontiers)
                     .where(frontiers.c.claim_id.in_(batch), frontiers.c.upper < upper)
                     .values(
@@ -249,7 +249,7 @@ class Frontiers:
                         | UNCLAIMED
                     )
                 )
-                moved += done.rowcount
+                moved += result.rowcount
             if moved != len(pending):
                 raise InternalError(
                     f"{len(pending)} frontier groups were to be published, {moved} were"
@@ -281,7 +281,7 @@ class Frontiers:
             current = get_group(connection, group)
             if current.claim is None:
                 raise NothingClaimed(group)
-            return self._put(
+            return self._store_claim(
                 connection,
                 current,
                 replace(current.claim, id=id, payload=change(current.claim.payload)),
@@ -307,7 +307,7 @@ class Frontiers:
         Returns the groups, claimed ones included, that are complete below ``to`` now. Unknown
         groups are ignored.
         """
-        wanted = sorted(set(groups))
+        group_ids = sorted(set(groups))
         earlier = sa.or_(frontiers.c.probed_at.is_(None), frontiers.c.probed_at < probed_at)
 
         def work(connection: sa.Connection) -> frozenset[str]:
@@ -320,7 +320,7 @@ class Frontiers:
                     .where(among, unclaimed, earlier)
                     .values(probed_at=probed_at)
                 )
-            for batch in batches(wanted):
+            for batch in batches(group_ids):
                 among = frontiers.c.group_id.in_(batch)
                 waits = frontiers.c.group_id.in_(sa.select(backfills.c.group_id))
                 idle = (among, frontiers.c.claim_id.is_(None), frontiers.c.upper < to, ~waits)
@@ -375,13 +375,13 @@ class Frontiers:
                 raise UpperMismatch(group, expected=since, found=current.upper)
             held = earliest_holds(connection, self._consensus.now(connection), (group,)).get(group)
             if held is not None and held < since:
-                raise SinceHeld(group, wanted=since, held=held)
+                raise SinceHeld(group, new_since=since, held_at=held)
             _change(connection, current, {"since": since})
 
         self._write(work)
 
     @staticmethod
-    def _put(connection: sa.Connection, current: GroupFrontier, claim: Claim) -> Claim:
+    def _store_claim(connection: sa.Connection, current: GroupFrontier, claim: Claim) -> Claim:
         """Store the group's claim. Returns it as a later read will."""
         values = claimed(claim)
         _change(connection, current, values)

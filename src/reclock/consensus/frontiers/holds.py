@@ -49,12 +49,12 @@ class ReadHolds:
         Raises ``NotReadable`` if ``at`` is below the since of a group, ``UnknownCollection``.
         ``at`` may be beyond an upper.
         """
-        wanted = frozenset(groups)
+        group_ids = frozenset(groups)
         id = uuid.uuid4().hex
 
         def work(connection: sa.Connection) -> ReadHold:
-            groups = get_groups(connection, sorted(wanted))
-            for group in sorted(wanted):
+            groups = get_groups(connection, sorted(group_ids))
+            for group in sorted(group_ids):
                 if group not in groups:
                     raise UnknownCollection(group)
                 if at < groups[group].since:
@@ -62,7 +62,7 @@ class ReadHolds:
                         group, at=at, since=groups[group].since, upper=groups[group].upper
                     )
             self._sweep(connection)
-            hold = ReadHold(id, wanted, at, owner, self._lease(connection, lease_ms))
+            hold = ReadHold(id, group_ids, at, owner, self._lease(connection, lease_ms))
             row = {
                 "id": hold.id,
                 "owner": hold.owner,
@@ -70,10 +70,10 @@ class ReadHolds:
                 "lease_until": hold.lease_until,
             }
             connection.execute(sa.insert(read_holds), row)
-            if wanted:
+            if group_ids:
                 connection.execute(
                     sa.insert(held_groups),
-                    [{"hold_id": id, "group_id": group} for group in sorted(wanted)],
+                    [{"hold_id": id, "group_id": group} for group in sorted(group_ids)],
                 )
             return hold
 

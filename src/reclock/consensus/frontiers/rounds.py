@@ -72,12 +72,12 @@ class RefreshRounds:
 
     def look(self, groups: Iterable[str], owners: Iterable[str]) -> RoundState:
         """Unknown groups are absent."""
-        wanted, holders = sorted(set(groups)), sorted(set(owners))
+        group_ids, holders = sorted(set(groups)), sorted(set(owners))
 
         def work(connection: sa.Connection) -> RoundState:
             now = self._consensus.now(connection)
             return RoundState(
-                get_groups(connection, wanted), owners_of_holds(connection, now, holders)
+                get_groups(connection, group_ids), owners_of_holds(connection, now, holders)
             )
 
         return self._consensus.read(work)
@@ -90,11 +90,11 @@ class RefreshRounds:
         ids = {request.group: uuid.uuid4().hex for request in requests}
 
         def work(connection: sa.Connection) -> dict[str, Claim | ReclockError]:
-            found = get_groups(connection, sorted(ids))
+            frontiers_by_group = get_groups(connection, sorted(ids))
             lease_until = Timestamp(self._consensus.now(connection) + lease_ms)
             answers: dict[str, Claim | ReclockError] = {}
             for request in requests:
-                refusal = _refusal(request, found.get(request.group))
+                refusal = _refusal(request, frontiers_by_group.get(request.group))
                 claim = Claim(
                     ids[request.group], request.at, owner, lease_until, dict(request.payload)
                 )
@@ -121,7 +121,7 @@ class RefreshRounds:
         def work(connection: sa.Connection) -> dict[str, ReclockError | None]:
             rows = _rows(connection, [publication.group for publication in publications])
             moved = [publication.group for publication in publications if publication.since]
-            held = (
+            holds = (
                 earliest_holds(connection, self._consensus.now(connection), moved) if moved else {}
             )
             answers: dict[str, ReclockError | None] = {}
@@ -130,7 +130,7 @@ class RefreshRounds:
             for publication in publications:
                 row = rows.get(publication.group)
                 answers[publication.group] = error = _error(
-                    publication, row, held.get(publication.group)
+                    publication, row, holds.get(publication.group)
                 )
                 if error is None and publication.claim is None:
                     idle.setdefault(publication.upper, []).append(publication.group)
@@ -170,18 +170,18 @@ class RefreshRounds:
         return self._consensus.transact(fence.guard(self._leadership, work))
 
 
-def _refusal(request: ClaimRequest, found: GroupFrontier | None) -> ReclockError | None:
-    if found is None:
+def _refusal(request: ClaimRequest, current: GroupFrontier | None) -> ReclockError | None:
+    if current is None:
         return UnknownCollection(request.group)
-    if found.claim is not None:
-        return claim_conflict(request.group, found.claim)
-    if found.upper != request.upper or request.at < found.upper:
-        return UpperMismatch(request.group, expected=request.upper, found=found.upper)
+    if current.claim is not None:
+        return claim_conflict(request.group, current.claim)
+    if current.upper != request.upper or request.at < current.upper:
+        return UpperMismatch(request.group, expected=request.upper, found=current.upper)
     return None
 
 
 def _error(
-    publication: Publication, row: sa.Row[Any] | None, held: Timestamp | None
+    publication: Publication, row: sa.Row[Any] | None, held_at: Timestamp | None
 ) -> ReclockError | None:
     """Why the group with this row cannot be published."""
     if row is None:
@@ -191,8 +191,8 @@ def _error(
         return None if is_complete else claim_conflict(publication.group, None)
     if publication.claim.id not in (row.claim_id, row.published_claim_id):
         return claim_conflict(publication.group, None)
-    if publication.since and held is not None and held < publication.since:
-        return SinceHeld(publication.group, wanted=publication.since, held=held)
+    if publication.since and held_at is not None and held_at < publication.since:
+        return SinceHeld(publication.group, new_since=publication.since, held_at=held_at)
     return None
 
 
@@ -214,12 +214,12 @@ def _advance_holds(connection: sa.Connection, owners: Sequence[str]) -> None:
         .scalar_subquery()
     )
     for some in batches(owners):
-        own = (
+        lasting_holds = (
             read_holds.c.owner.in_(some),
             read_holds.c.lease_until.is_(None),
             read_holds.c.at < last,
         )
-        connection.execute(sa.update(read_holds).where(*own).values(at=last))
+        connection.execute(sa.update(read_holds).where(*lasting_holds).values(at=last))
 
 
 def _expect_rows(result: sa.CursorResult[Any], count: int) -> None:

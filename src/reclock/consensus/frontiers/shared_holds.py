@@ -67,12 +67,12 @@ class SharedHolds:
 
     def release_idle(self, groups: Iterable[str]) -> None:
         """Release the holds on any of ``groups`` that no read uses now."""
-        wanted = frozenset(groups)
+        group_ids = frozenset(groups)
         with self._lock:
             idle = [
                 shared
                 for shared in self._shared
-                if not shared.reads and shared.hold.groups & wanted
+                if not shared.reads and shared.hold.groups & group_ids
             ]
             for shared in idle:
                 self._retire(shared)

@@ -127,7 +127,7 @@ class Seat:
         def work(connection: sa.Connection) -> LeadershipRecord | None:
             record, after = decide(connection)
             if after is not None and after != record:
-                self._put(connection, after)
+                self._store(connection, after)
             return after
 
         record, after = self._consensus.read(decide)
@@ -158,7 +158,7 @@ class Seat:
             record = self._require(connection, term)
             leader = None if leaves else record.leader
             frontier = max(record.catalog_frontier, catalog_frontier)
-            self._put(
+            self._store(
                 connection,
                 LeadershipRecord(term, leader, record.epoch, record.lease_until, frontier),
             )
@@ -194,10 +194,10 @@ class Seat:
     def _require(self, connection: sa.Connection, term: Term) -> LeadershipRecord:
         record = self._find(connection)
         if record.term != term or record.leader != self._candidate.leader:
-            raise TermOver(self.controller, own=term)
+            raise TermOver(self.controller, term=term)
         return record
 
-    def _put(self, connection: sa.Connection, after: LeadershipRecord) -> None:
+    def _store(self, connection: sa.Connection, after: LeadershipRecord) -> None:
         values: dict[str, Any] = {
             "term": after.term,
             "leader": after.leader,

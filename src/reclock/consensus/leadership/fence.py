@@ -75,7 +75,7 @@ def require(writer: Leadership, in_force: Leadership | None) -> None:
     """Raises ``Fenced`` unless ``in_force`` equals ``writer``, and ``LeadershipUnknown`` if there
     is none."""
     if in_force is None:
-        raise LeadershipUnknown(own=(writer.epoch, writer.deploy_generation))
+        raise LeadershipUnknown(writer=(writer.epoch, writer.deploy_generation))
     if in_force != writer:
         raise fenced(writer, in_force)
 
@@ -83,8 +83,8 @@ def require(writer: Leadership, in_force: Leadership | None) -> None:
 def fenced(writer: Leadership, in_force: Leadership) -> Fenced:
     """The error for a writer with the leadership ``writer``, if ``in_force`` is the current one."""
     return Fenced(
-        own=(writer.epoch, writer.deploy_generation),
-        found=(in_force.epoch, in_force.deploy_generation),
+        writer=(writer.epoch, writer.deploy_generation),
+        in_force=(in_force.epoch, in_force.deploy_generation),
     )
 
 

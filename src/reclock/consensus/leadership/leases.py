@@ -42,7 +42,7 @@ class Lease(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class _KeptLease:
+class _LeaseTimer:
     lease: Lease
     due_s: float
 
@@ -61,15 +61,15 @@ class LeaseKeeper:
     def __init__(self, consensus: Consensus, leadership: Leadership) -> None:
         self._consensus, self._leadership = consensus, leadership
         self._changed = threading.Condition()
-        self._kept: list[_KeptLease] = []
+        self._timers: list[_LeaseTimer] = []
         self._thread: threading.Thread | None = None
 
     @contextmanager
     def keeping(self, lease: Lease) -> Iterator[None]:
         """Within the block the lease is renewed. It need not be held yet."""
-        kept = _KeptLease(lease, time.monotonic() + lease.lease_ms / 3000)
+        timer = _LeaseTimer(lease, time.monotonic() + lease.lease_ms / 3000)
         with self._changed:
-            self._kept.append(kept)
+            self._timers.append(timer)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="leases", daemon=True)
                 self._thread.start()
@@ -78,24 +78,24 @@ class LeaseKeeper:
             yield
         finally:
             with self._changed:
-                self._kept.remove(kept)
+                self._timers.remove(timer)
                 self._changed.notify_all()
 
     def _run(self) -> None:
         while (due := self._await_due()) is not None:
             try:
-                self.renew([kept.lease for kept in due])
+                self.renew([timer.lease for timer in due])
                 pause_s = None
             except Fenced:
-                for kept in due:
-                    kept.lease.fenced()
+                for timer in due:
+                    timer.lease.fenced()
                 pause_s = None
             except Exception as failure:  # the edge of the loop: consensus may be back in time
                 detail = failure.detail if isinstance(failure, ReclockError) else None
                 _logger.warning("leases could not be renewed", error=str(failure), detail=detail)
                 pause_s = _RETRY_S
-            for kept in due:
-                kept.due_s = time.monotonic() + min(kept.interval_s, pause_s or kept.interval_s)
+            for timer in due:
+                timer.due_s = time.monotonic() + min(timer.interval_s, pause_s or timer.interval_s)
 
     def renew(self, leases: list[Lease]) -> None:
         """Renew these leases in one transaction. Raises ``Fenced``."""
@@ -108,15 +108,15 @@ class LeaseKeeper:
         for call in self._consensus.transact(fence.guard(self._leadership, work)):
             call()
 
-    def _await_due(self) -> list[_KeptLease] | None:
+    def _await_due(self) -> list[_LeaseTimer] | None:
         """Wait until a lease is due; returns all that are due then, or None if none is left."""
         with self._changed:
-            while self._kept:
+            while self._timers:
                 now = time.monotonic()
-                earliest = min(self._kept, key=lambda kept: kept.due_s)
+                earliest = min(self._timers, key=lambda timer: timer.due_s)
                 if earliest.due_s <= now:
                     soon = now + earliest.interval_s / 2  # one that is due soon shares the commit
-                    return [kept for kept in self._kept if kept.due_s <= soon]
+                    return [timer for timer in self._timers if timer.due_s <= soon]
                 self._changed.wait(earliest.due_s - now)
             self._thread = None
             return None

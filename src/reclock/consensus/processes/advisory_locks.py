@@ -95,8 +95,8 @@ class LockHolder:
         """Release all other locks of the session."""
 
         def work(connection: sa.Connection) -> None:
-            own = sa.select(_locks).where(_locks.c.session == self._session)
-            for row in connection.execute(own).all():
+            locks = sa.select(_locks).where(_locks.c.session == self._session)
+            for row in connection.execute(locks).all():
                 if AdvisoryLock(row.key, row.is_shared) not in kept:
                     connection.execute(sa.delete(_locks).filter_by(**row._mapping))
             if not kept:
@@ -127,7 +127,7 @@ class LockHolder:
             self._valid_until_s = until_s
 
     def _is_taken(self, connection: sa.Connection, lock: AdvisoryLock, now: Timestamp) -> bool:
-        others = (
+        conflicting_locks = (
             sa.select(_locks.c.session)
             .join(_holders, _holders.c.session == _locks.c.session)
             .where(
@@ -137,8 +137,8 @@ class LockHolder:
             )
         )
         if lock.is_shared:
-            others = others.where(sa.not_(_locks.c.is_shared))
-        return connection.execute(others.limit(1)).first() is not None
+            conflicting_locks = conflicting_locks.where(sa.not_(_locks.c.is_shared))
+        return connection.execute(conflicting_locks.limit(1)).first() is not None
 
 
 def _delete_expired(connection: sa.Connection, now: Timestamp) -> None:

@@ -78,7 +78,8 @@ class Replicas:
     def is_alive(self, replica_id: int, incarnation: Incarnation) -> bool:
         """Whether this incarnation is the current one, and its lease has not expired."""
         return any(
-            registration.is_alive for registration in self._read(_own(replica_id, incarnation))
+            registration.is_alive
+            for registration in self._read(_is_incarnation(replica_id, incarnation))
         )
 
     def begin(
@@ -112,7 +113,7 @@ class Replicas:
 
     def token(self, replica_id: int, incarnation: Incarnation) -> str:
         """The token that callers of this incarnation need. Raises ``ReplicaSuperseded``."""
-        row = self._read(_own(replica_id, incarnation))
+        row = self._read(_is_incarnation(replica_id, incarnation))
         if not row:
             raise ReplicaSuperseded(replica_id, incarnation)
         return row[0].token
@@ -131,7 +132,7 @@ class Replicas:
         """Record that the incarnation has ended, so that the next may begin at once."""
         self._write(
             sa.update(_replicas)
-            .where(_own(replica_id, incarnation))
+            .where(_is_incarnation(replica_id, incarnation))
             .values(lease_until=0, trouble=why)
         )
 
@@ -146,7 +147,7 @@ class Replicas:
             lease_until = self._consensus.now(connection) + lease_ms
             renewed = (
                 sa.update(_replicas)
-                .where(_own(replica_id, incarnation))
+                .where(_is_incarnation(replica_id, incarnation))
                 .values(lease_until=lease_until, **values)
             )
             if connection.execute(renewed).rowcount == 0:
@@ -166,7 +167,7 @@ class Replicas:
         )
 
 
-def _own(replica_id: int, incarnation: Incarnation) -> sa.ColumnElement[bool]:
+def _is_incarnation(replica_id: int, incarnation: Incarnation) -> sa.ColumnElement[bool]:
     return sa.and_(_replicas.c.replica_id == replica_id, _replicas.c.incarnation == incarnation)
 
 

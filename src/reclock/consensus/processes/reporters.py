@@ -37,7 +37,7 @@ class ReporterLeases:
     """What a renewal found: the tokens whose leases were renewed, and whether a reporter has let
     its lease expire."""
 
-    held: frozenset[Token]
+    renewed: frozenset[Token]
     has_abandoned: bool
 
 
@@ -82,10 +82,10 @@ class Reporters:
 
     def renew(self, tokens: Iterable[Token]) -> ReporterLeases:
         """As ``renew_within``, in a transaction of its own."""
-        wanted = frozenset(tokens)
+        all_tokens = frozenset(tokens)
 
         def work(connection: sa.Connection) -> ReporterLeases:
-            return self.renew_within(connection, self._consensus.now(connection), wanted)
+            return self.renew_within(connection, self._consensus.now(connection), all_tokens)
 
         return self._consensus.transact(fence.guard(self._leadership, work))
 
@@ -94,7 +94,7 @@ class Reporters:
     ) -> ReporterLeases:
         """Renew the leases of the tokens that are still valid, in a transaction that checks the
         epoch."""
-        held: set[Token] = set()
+        valid_tokens: set[Token] = set()
         for some in batches(sorted(tokens)):
             renewed = (
                 sa.update(_reporters)
@@ -102,19 +102,19 @@ class Reporters:
                 .values(lease_until=now + self.lease_ms)
                 .returning(_reporters.c.token)
             )
-            held |= set(connection.scalars(renewed))
+            valid_tokens |= set(connection.scalars(renewed))
         expired = sa.select(_reporters.c.name).where(_reporters.c.lease_until <= now).limit(1)
-        return ReporterLeases(frozenset(held), connection.scalar(expired) is not None)
+        return ReporterLeases(frozenset(valid_tokens), connection.scalar(expired) is not None)
 
     def leave(self, tokens: Iterable[Token]) -> None:
         """Release the names, unless other reporters have taken them."""
-        held = sorted(tokens)
+        sorted_tokens = sorted(tokens)
 
         def work(connection: sa.Connection) -> None:
-            for some in batches(held):
+            for some in batches(sorted_tokens):
                 connection.execute(sa.delete(_reporters).where(_reporters.c.token.in_(some)))
 
-        if held:
+        if sorted_tokens:
             self._consensus.transact(fence.guard(self._leadership, work))
 
     def current(self) -> dict[str, Token]:
@@ -129,13 +129,13 @@ class Reporters:
 def require(connection: sa.Connection, tokens: Iterable[Token]) -> None:
     """Raises ``ReportersGone`` with the tokens that are no longer valid. Call it in a write
     transaction."""
-    wanted = set(tokens)
-    held = {
+    required_tokens = set(tokens)
+    valid_tokens = {
         token
-        for some in batches(sorted(wanted))
+        for some in batches(sorted(required_tokens))
         for token in connection.scalars(
             sa.select(_reporters.c.token).where(_reporters.c.token.in_(some))
         )
     }
-    if wanted - held:
-        raise ReportersGone(frozenset(wanted - held))
+    if required_tokens - valid_tokens:
+        raise ReportersGone(frozenset(required_tokens - valid_tokens))
