@@ -186,7 +186,7 @@ class IndexSteps:
             inputs,
             engine=self._engine(inputs, at),
             small=self.small,
-            known=self.failing_rows.get(index.id),
+            previous=self.failing_rows.get(index.id),
         )
         if row is None:
             self.failing_rows.pop(index.id, None)

@@ -92,15 +92,15 @@ def with_due_times(
     while True:
         following = due(at)
         end = pending[0] if pending else Timestamp(through + 1)
-        found = [time for time in following.times if at < time < end]
+        due_before_change = [time for time in following.times if at < time < end]
         if is_nested:  # what is due next depends on the rows that come now
-            found = found[:1]
-        times += found
+            due_before_change = due_before_change[:1]
+        times += due_before_change
         if limit is not None and len(times) > limit:
             return ChangeTimes(sorted({*times, *pending, through}), None)
-        is_partial = not following.is_complete and found == [*following.times]
-        if found and (is_nested or is_partial):
-            at = found[-1]
+        is_partial = not following.is_complete and due_before_change == [*following.times]
+        if due_before_change and (is_nested or is_partial):
+            at = due_before_change[-1]
         elif pending:
             at = pending.pop(0)
             times.append(at)

@@ -13,7 +13,7 @@ from functools import singledispatch
 from typing import Any
 
 from reclock.algebra.relations import RelationDesc
-from reclock.compute.rendering import list_nodes, wanted_columns
+from reclock.compute.rendering import list_nodes, required_columns
 from reclock.plan.build import project
 from reclock.plan.calls import node_scalars
 from reclock.plan.relational import (
@@ -57,12 +57,12 @@ def narrowed(plan: Plan, *, is_read: bool = False) -> Plan:
     list_nodes(plan, nodes)
     if any(isinstance(node, RecursiveUnion | MutualRecursion) for node in nodes.values()):
         return plan
-    wanted = wanted_columns(plan, nodes)
+    required = required_columns(plan, nodes)
     results: dict[int, _Narrowed] = {}
     equal: dict[Plan, Plan] = {}
     computing, random = set[int](), set[int]()
     for key, node in nodes.items():
-        columns = tuple(sorted(wanted[key]))
+        columns = tuple(sorted(required[key]))
         result = _cut(_narrow(node, columns, [results[id(part)] for part in inputs(node)]), columns)
         below = set(map(id, inputs(node)))
         if isinstance(node, _COMPUTING) or below & computing:
@@ -109,35 +109,35 @@ def _only(desc: RelationDesc, columns: Sequence[int]) -> RelationDesc:
 
 
 @singledispatch
-def _narrow(node: Plan, wanted: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
-    """The node over ``parts`` with at least the ``wanted`` columns. By default it has all of them,
+def _narrow(node: Plan, required: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
+    """The node over ``parts`` with at least the ``required`` columns. By default it has all of them,
     and needs all of its inputs'."""
     whole = with_inputs(node, [part.plan for part in parts])
     return _Narrowed(whole, tuple(range(len(node.desc))))
 
 
 @_narrow.register
-def _(node: Get, wanted: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
-    return _Narrowed(replace(node, desc=_only(node.desc, wanted)), tuple(wanted))
+def _(node: Get, required: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
+    return _Narrowed(replace(node, desc=_only(node.desc, required)), tuple(required))
 
 
 @_narrow.register
-def _(node: Constant, wanted: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
-    rows = tuple(tuple(row[column] for column in wanted) for row in node.rows)
-    return _Narrowed(Constant(rows, _only(node.desc, wanted)), tuple(wanted))
+def _(node: Constant, required: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
+    rows = tuple(tuple(row[column] for column in required) for row in node.rows)
+    return _Narrowed(Constant(rows, _only(node.desc, required)), tuple(required))
 
 
 @_narrow.register
-def _(node: Filter, wanted: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
+def _(node: Filter, required: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
     [part] = parts
     return _Narrowed(Filter(part.plan, part.moved(node.predicates)), part.columns)
 
 
 @_narrow.register
-def _(node: Map, wanted: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
+def _(node: Map, required: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
     [part] = parts
     width = len(node.input.desc)
-    computed = [column for column in wanted if column >= width]
+    computed = [column for column in required if column >= width]
     if not computed:
         return part
     columns = (*part.columns, *computed)
@@ -146,17 +146,17 @@ def _(node: Map, wanted: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed
 
 
 @_narrow.register
-def _(node: Project, wanted: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
+def _(node: Project, required: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
     [part] = parts
-    source, indexes = part.plan, [part.places[node.indexes[column]] for column in wanted]
+    source, indexes = part.plan, [part.places[node.indexes[column]] for column in required]
     if isinstance(source, Project):
         indexes = [source.indexes[index] for index in indexes]
         source = source.input
-    return _Narrowed(Project(source, tuple(indexes), _only(node.desc, wanted)), tuple(wanted))
+    return _Narrowed(Project(source, tuple(indexes), _only(node.desc, required)), tuple(required))
 
 
 @_narrow.register
-def _(node: Join, wanted: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
+def _(node: Join, required: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
     left, right = parts
     width = len(node.left.desc)
     pairs = _Narrowed(node, (*left.columns, *(column + width for column in right.columns)))
@@ -174,10 +174,10 @@ def _(node: Join, wanted: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowe
 
 
 @_narrow.register
-def _(node: Reduce, wanted: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
+def _(node: Reduce, required: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
     [part] = parts
     width = len(node.group_by)
-    columns = (*range(width), *(column for column in wanted if column >= width))
+    columns = (*range(width), *(column for column in required if column >= width))
     aggregates = tuple(
         _moved_aggregate(node.aggregates[column - width], part) for column in columns[width:]
     )
@@ -191,7 +191,7 @@ def _moved_aggregate(aggregate: Aggregate, part: _Narrowed) -> Aggregate:
 
 
 @_narrow.register
-def _(node: FlatMap, wanted: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
+def _(node: FlatMap, required: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
     [part] = parts
     columns = (*part.columns, *range(len(node.input.desc), len(node.desc)))
     return _Narrowed(
@@ -200,8 +200,10 @@ def _(node: FlatMap, wanted: Sequence[int], parts: Sequence[_Narrowed]) -> _Narr
 
 
 @_narrow.register
-def _(node: Union, wanted: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
+def _(node: Union, required: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
     return _Narrowed(
-        Union(tuple(_cut(part, tuple(wanted)).plan for part in parts), _only(node.desc, wanted)),
-        tuple(wanted),
+        Union(
+            tuple(_cut(part, tuple(required)).plan for part in parts), _only(node.desc, required)
+        ),
+        tuple(required),
     )

@@ -85,7 +85,7 @@ def render(
     nodes: dict[int, Plan] = {}
     list_nodes(plan, nodes)
     rendering = Rendering(
-        engine, as_of, relations, wanted_columns(plan, nodes), pushed_predicates(nodes), scratch
+        engine, as_of, relations, required_columns(plan, nodes), pushed_predicates(nodes), scratch
     )
     names = {key: f"n{index}" for index, key in enumerate(nodes)}
     steps = {
@@ -172,12 +172,12 @@ def select(
     remaining columns.
     """
     chain = render(plan, engine, relations, as_of, scratch)
-    shown = ", ".join(columns(plan)[: len(visible(plan.desc, finishing))]) or EMPTY_ROW
+    select_list = ", ".join(columns(plan)[: len(visible(plan.desc, finishing))]) or EMPTY_ROW
     is_ordered = bool(finishing.order) or finishing.limit is not None or finishing.offset > 0
     terms = order_by(finishing.order, plan.desc.types, engine) if is_ordered else ""
     ordered = f" ORDER BY {terms}" if terms else ""
     sql = (
-        f"{chain}\nSELECT {shown} FROM "
+        f"{chain}\nSELECT {select_list} FROM "
         f"{chain.result}{ordered}{limited(finishing.limit, finishing.offset)}"
     )
     return EngineStatement(sql, chain.loops, chain.counters)
@@ -265,14 +265,14 @@ def list_nodes(node: Plan, nodes: dict[int, Plan]) -> None:
         nodes[id(node)] = node
 
 
-def wanted_columns(plan: Plan, nodes: Mapping[int, Plan]) -> dict[int, frozenset[int]]:
+def required_columns(plan: Plan, nodes: Mapping[int, Plan]) -> dict[int, frozenset[int]]:
     """The columns of each node that are read; of the whole plan, all."""
-    wanted: dict[int, frozenset[int]] = {key: frozenset() for key in nodes}
-    wanted[id(plan)] = frozenset(range(len(plan.desc)))
+    required: dict[int, frozenset[int]] = {key: frozenset() for key in nodes}
+    required[id(plan)] = frozenset(range(len(plan.desc)))
     for key, node in reversed(list(nodes.items())):
-        for child, read in zip(inputs(node), demand(node, wanted[key]), strict=True):
-            wanted[id(child)] |= read
-    return wanted
+        for child, read in zip(inputs(node), demand(node, required[key]), strict=True):
+            required[id(child)] |= read
+    return required
 
 
 def pushed_predicates(nodes: Mapping[int, Plan]) -> dict[int, tuple[Scalar, ...]]:

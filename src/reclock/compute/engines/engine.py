@@ -52,12 +52,17 @@ class CollectionInput:
         files = self.files(as_of, after=after)
         bounds = [bound for file in files for bound in (file.min_diff, file.max_diff)]
         rows = sum(file.rows for file in files)
-        others = sum(file.rows for file in files if (file.min_diff, file.max_diff) != (1, 1))
+        rows_of_other_diffs = sum(
+            file.rows for file in files if (file.min_diff, file.max_diff) != (1, 1)
+        )
         if self.tail is not None:
             bounds += _bounds(self.tail)
-            rows, others = rows + self.tail.num_rows, others + self.tail.num_rows
+            rows, rows_of_other_diffs = (
+                rows + self.tail.num_rows,
+                rows_of_other_diffs + self.tail.num_rows,
+            )
         relation = _relation(name, bounds, is_monotonic=self.version.is_monotonic)
-        return replace(relation, is_mostly_single=others <= _FEW * rows)
+        return replace(relation, is_mostly_single=rows_of_other_diffs <= _FEW * rows)
 
     def files(self, as_of: Timestamp, *, after: Timestamp | None = None) -> list[DataFile]:
         """The files with updates at times (``after`` one) up to ``as_of``, possibly with others."""

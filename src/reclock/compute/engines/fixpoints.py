@@ -273,13 +273,13 @@ class FixpointWork:
         binding.version += 1
         return True
 
-    def _differ(self, get: Get, rows: pa.Table, others: pa.Table, as_of: Timestamp) -> bool:
+    def _differ(self, get: Get, rows: pa.Table, previous_rows: pa.Table, as_of: Timestamp) -> bool:
         """Whether some row of the table ``get`` is not in both equally often."""
-        if len(rows) != len(others) or not len(rows):
-            return len(rows) != len(others)
-        at = pa.repeat(pa.scalar(0, pa.int64()), len(others))
-        diffs = pa.repeat(pa.scalar(1, pa.int64()), len(others))
-        updates = others.append_column(TIME_COLUMN, at).append_column(DIFF_COLUMN, diffs)
+        if len(rows) != len(previous_rows) or not len(rows):
+            return len(rows) != len(previous_rows)
+        at = pa.repeat(pa.scalar(0, pa.int64()), len(previous_rows))
+        diffs = pa.repeat(pa.scalar(1, pa.int64()), len(previous_rows))
+        updates = previous_rows.append_column(TIME_COLUMN, at).append_column(DIFF_COLUMN, diffs)
         previous = PreviousResult(None, Timestamp(0), updates)
         inputs: Inputs = {get.collection: TableInput(rows)}
         answer = self.engine.difference(get, get.desc, inputs, as_of, previous)

@@ -111,15 +111,17 @@ class KeyLookups:
                     )
                 hashes = keys.of(types)
                 self.builds += _rows_to_arrange(arranged, columns, read.names) > few
-                found = [file.order(keys.session, columns).find(hashes) for file in arranged]
-                if sum(len(places) for places in found) > few:
+                places_by_file = [
+                    file.order(keys.session, columns).find(hashes) for file in arranged
+                ]
+                if sum(len(places) for places in places_by_file) > few:
                     return None
                 return pa.concat_tables(
                     [
                         read.empty_table(),
                         *(
                             file.rows(places, read)
-                            for file, places in zip(arranged, found, strict=True)
+                            for file, places in zip(arranged, places_by_file, strict=True)
                             if len(places)
                         ),
                     ]
@@ -145,17 +147,17 @@ class KeyLookups:
     def _make_room(self, files: Sequence[DataFile], version: Version, read: pa.Schema) -> bool:
         """Whether there is room for the columns ``read`` of all ``files`` beside those in use."""
         size_bytes = sum(file.size_bytes for file in files if file.uri not in self._files)
-        wanted = size_bytes * _GROWTH * len(read) / (len(version.desc) + 2)
+        needed_bytes = size_bytes * _GROWTH * len(read) / (len(version.desc) + 2)
         used = self.size_bytes()
-        needed = {file.uri for file in files}
+        uris = {file.uri for file in files}
         for uri in list(self._files):
-            if used + wanted <= self.limit_bytes:
+            if used + needed_bytes <= self.limit_bytes:
                 break
             arranged = self._files[uri]
-            if uri not in needed and time.monotonic() - arranged.used > _RECENT_S:
+            if uri not in uris and time.monotonic() - arranged.used > _RECENT_S:
                 used -= arranged.size_bytes
                 del self._files[uri]
-        return used + wanted <= self.limit_bytes
+        return used + needed_bytes <= self.limit_bytes
 
 
 def can_arrange(types: Sequence[ScalarType]) -> bool:

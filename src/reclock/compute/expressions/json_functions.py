@@ -145,14 +145,14 @@ def _rows_failure(document: str, function: str) -> str | None:
     if function.startswith("jsonb_array_elements"):
         if isinstance(value, list):
             return None
-        what = "an object" if isinstance(value, dict) else "a scalar"
-        return failure("22023", f"cannot extract elements from {what}")
+        kind = "an object" if isinstance(value, dict) else "a scalar"
+        return failure("22023", f"cannot extract elements from {kind}")
     if isinstance(value, dict):
         return None
-    what = "an array" if isinstance(value, list) else "a scalar"
+    kind = "an array" if isinstance(value, list) else "a scalar"
     return failure(
         "22023",
-        f"cannot call {function} on {what if function == 'jsonb_object_keys' else 'a non-object'}",
+        f"cannot call {function} on {kind if function == 'jsonb_object_keys' else 'a non-object'}",
     )
 
 
@@ -184,11 +184,11 @@ def _has_scalar(items: Sequence[Any], scalar: Any) -> bool:
     return any(_is_same_scalar(item, scalar) for item in items)
 
 
-def _is_same_scalar(one: Any, other: Any) -> bool:
+def _is_same_scalar(value: Any, other: Any) -> bool:
     """Python takes true for 1."""
-    if isinstance(one, list | dict) or isinstance(other, list | dict):
+    if isinstance(value, list | dict) or isinstance(other, list | dict):
         return False
-    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+    return isinstance(value, bool) == isinstance(other, bool) and bool(value == other)
 
 
 def _exists(document: str, key: str) -> bool:

@@ -106,15 +106,15 @@ def _accessed(
     if not accessors:
         yield from items
         return
-    first, *others = accessors
+    first, *later = accessors
     if isinstance(first, JsonDescendants):
         place = replace(place, passes_over=True)
     for item in items:
-        yield from _accessed(_found(first, item, place), others, place)
+        yield from _accessed(_accessed_in(first, item, place), later, place)
 
 
-def _found(accessor: JsonAccessor, item: Item, place: _Place) -> Iterator[Item]:
-    """What the accessor finds in one item; a lax path looks into the elements of an array."""
+def _accessed_in(accessor: JsonAccessor, item: Item, place: _Place) -> Iterator[Item]:
+    """What the accessor selects of one item; a lax path looks into the elements of an array."""
     unwraps = place.is_lax and isinstance(item, list)
     match accessor:
         case JsonDescendants(first, last):
@@ -126,11 +126,11 @@ def _found(accessor: JsonAccessor, item: Item, place: _Place) -> Iterator[Item]:
         case JsonMethod("size"):
             yield _size(item, place)
         case _:
-            for each in item if unwraps else [item]:
-                yield from _found_in_one(accessor, each, place)
+            for element in item if unwraps else [item]:
+                yield from _accessed_in_one(accessor, element, place)
 
 
-def _found_in_one(accessor: JsonAccessor, item: Item, place: _Place) -> Iterator[Item]:
+def _accessed_in_one(accessor: JsonAccessor, item: Item, place: _Place) -> Iterator[Item]:
     match accessor:
         case JsonMember(None) if isinstance(item, dict):
             yield from item.values()

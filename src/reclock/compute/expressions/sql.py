@@ -90,11 +90,11 @@ def aggregate_to_sql(
     aggregate: Aggregate, engine: str, columns: Sequence[str], over: str = ""
 ) -> str:
     """``aggregate`` over the rows of a group, as SQL; or over those that `` OVER (…)`` says."""
-    kept = (
+    filter = (
         f" FILTER (WHERE {to_sql(aggregate.filter, engine, columns)})" if aggregate.filter else ""
     )
     site = _site(
-        aggregate, engine, columns, is_distinct=aggregate.is_distinct, filter=kept, over=over
+        aggregate, engine, columns, is_distinct=aggregate.is_distinct, filter=filter, over=over
     )
     return positive_zero(
         engine, write(functions.AGGREGATES, aggregate.function, engine, site), aggregate.type

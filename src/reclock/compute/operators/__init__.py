@@ -7,8 +7,8 @@ An operator has these rules, each a ``singledispatch`` function over the plan's 
     order, each with columns ``c0``, ``c1``, … in the order of its desc). Its own columns have such
     names too. Relations are multisets.
 
-``demand(node, wanted)``
-    The columns of each input that the node reads to compute its columns ``wanted``. The others may
+``demand(node, required)``
+    The columns of each input that the node reads to compute its columns ``required``. The others may
     have any value of their type. So only columns that no rule of the node reads are left out, and a
     collection is read, and consolidated, in fewer columns.
 

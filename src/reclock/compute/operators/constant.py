@@ -34,7 +34,7 @@ def _(node: Constant, rendering: Rendering, inputs: Sequence[str]) -> str:
 
 
 @demand.register
-def _(node: Constant, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
+def _(node: Constant, required: frozenset[int]) -> tuple[frozenset[int], ...]:
     return ()
 
 

@@ -46,5 +46,5 @@ def _(node: Distinct, column: int) -> tuple[int | None, ...]:
 
 
 @demand.register
-def _(node: Distinct, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
+def _(node: Distinct, required: frozenset[int]) -> tuple[frozenset[int], ...]:
     return (every(node),)

@@ -34,13 +34,13 @@ def ignores_copies(aggregate: Aggregate) -> bool:
     )
 
 
-def _rewritten(plan: Plan, done: dict[int, Plan]) -> Plan:
-    if id(plan) not in done:
-        parts = [_rewritten(part, done) for part in inputs(plan)]
+def _rewritten(plan: Plan, results: dict[int, Plan]) -> Plan:
+    if id(plan) not in results:
+        parts = [_rewritten(part, results) for part in inputs(plan)]
         is_same = all(part is old for part, old in zip(parts, inputs(plan), strict=True))
         node = plan if is_same else with_inputs(plan, parts)
-        done[id(plan)] = _split(node) if isinstance(node, Reduce) and not node.group_by else node
-    return done[id(plan)]
+        results[id(plan)] = _split(node) if isinstance(node, Reduce) and not node.group_by else node
+    return results[id(plan)]
 
 
 def _split(node: Reduce) -> Plan:
@@ -48,19 +48,24 @@ def _split(node: Reduce) -> Plan:
     if isinstance(node.input, Distinct):
         return node
     places = [place for place, aggregate in enumerate(node.aggregates) if _is_movable(aggregate)]
-    others = [place for place in range(len(node.aggregates)) if place not in places]
+    remaining_places = [place for place in range(len(node.aggregates)) if place not in places]
     if not places:
         return node
     over_values = _over_values(_only(node, places))
-    if not others:
+    if not remaining_places:
         return over_values
-    rest = _only(node, others)
-    columns = tuple(node.desc.columns[place] for place in (*places, *others))
+    remaining = _only(node, remaining_places)
+    columns = tuple(node.desc.columns[place] for place in (*places, *remaining_places))
     # one row each
     joined = Join(
-        over_values, rest, JoinKind.INNER, (), (), replace(node.desc, columns=columns, key=None)
+        over_values,
+        remaining,
+        JoinKind.INNER,
+        (),
+        (),
+        replace(node.desc, columns=columns, key=None),
     )
-    order = [(*places, *others).index(place) for place in range(len(node.aggregates))]
+    order = [(*places, *remaining_places).index(place) for place in range(len(node.aggregates))]
     return project(joined, order)
 
 
@@ -72,8 +77,8 @@ def _only(node: Reduce, places: list[int]) -> Reduce:
 def _over_values(node: Reduce) -> Reduce:
     scalars = [
         scalar
-        for each in node.aggregates
-        for scalar in (*each.arguments, each.filter)
+        for aggregate in node.aggregates
+        for scalar in (*aggregate.arguments, aggregate.filter)
         if scalar is not None
     ]
     # Functions such as string_agg require constants where they are given some.
@@ -88,11 +93,11 @@ def _over_values(node: Reduce) -> Reduce:
 
     aggregates = tuple(
         replace(
-            each,
-            arguments=tuple(map(column, each.arguments)),
-            filter=None if each.filter is None else column(each.filter),
+            aggregate,
+            arguments=tuple(map(column, aggregate.arguments)),
+            filter=None if aggregate.filter is None else column(aggregate.filter),
         )
-        for each in node.aggregates
+        for aggregate in node.aggregates
     )
     return replace(
         node, input=Distinct(compute(node.input, arguments, names)), aggregates=aggregates

@@ -66,22 +66,22 @@ def _changes_by_time(node: Filter, step: DeltaStep) -> str:
     moments, and does where its conditions had another truth a millisecond before."""
     if step.changes(node.input):
         raise NoRuleByTime
-    engine, given = step.rendering.engine, columns(node.input)
-    names, until = [*given, "t", "(t - 1)"], int(step.rendering.as_of)
+    engine, input_columns = step.rendering.engine, columns(node.input)
+    names, until = [*input_columns, "t", "(t - 1)"], int(step.rendering.as_of)
     is_now, was = (
         " AND ".join(
             condition_to_sql(predicate, engine, names)
             for predicate in conditions_with(node.predicates, ColumnRef(place, BIGINT))
         )
-        for place in (len(given), len(given) + 1)
+        for place in (len(input_columns), len(input_columns) + 1)
     )
     moments = []
     for moment in moments_of(node.predicates):
-        value = to_sql(moment.value, engine, given)
+        value = to_sql(moment.value, engine, input_columns)
         moments.append(f"CASE WHEN {value} <= {until} THEN {value} + {moment.delay_ms} END")
     rows = guarded(node, engine, step.due_rows(node))
     return (
-        f"SELECT {select_list(given)}, CAST(CASE WHEN {is_now} THEN 1 ELSE -1 END AS BIGINT) AS n, t "
+        f"SELECT {select_list(input_columns)}, CAST(CASE WHEN {is_now} THEN 1 ELSE -1 END AS BIGINT) AS n, t "
         f"FROM (SELECT *, unnest(list_distinct([{', '.join(moments)}])) AS t FROM {rows}) AS due "
         f"WHERE t > {step.before:d} AND t <= {until} AND (({is_now}) IS TRUE) <> (({was}) IS TRUE)"
     )
@@ -100,8 +100,8 @@ def _(node: Filter, column: int) -> tuple[int | None, ...]:
 
 
 @demand.register
-def _(node: Filter, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
-    return (wanted | all_references(node.predicates),)
+def _(node: Filter, required: frozenset[int]) -> tuple[frozenset[int], ...]:
+    return (required | all_references(node.predicates),)
 
 
 def guarded(node: Filter, engine: str, relation: str) -> str:
@@ -118,7 +118,7 @@ def _condition(node: Filter, engine: str, at: Timestamp) -> str:
     may, with one that could raise an error, down to the inputs that this reads: what guards it
     reads no others.
     """
-    given, inputs = columns(node.input), joined_inputs(node.input)
+    input_columns, inputs = columns(node.input), joined_inputs(node.input)
 
     def read(predicate: Scalar) -> frozenset[int]:
         return frozenset().union(*(inputs[index] for index in columns_of(predicate)))
@@ -127,13 +127,13 @@ def _condition(node: Filter, engine: str, at: Timestamp) -> str:
     parts = [part for predicate in predicates for part in _conjuncts(predicate)]
     failing = list(filter(_could_error_by_row, parts))
     guards = [
-        (read(part), condition_to_sql(part, engine, given))
+        (read(part), condition_to_sql(part, engine, input_columns))
         for part in conditions_of(node.input)
         if failing and not could_error(part) and not is_temporal(part)
     ]
     written = []
     for part in sorted(parts, key=failing.__contains__):
-        reads, sql = read(part), condition_to_sql(part, engine, given)
+        reads, sql = read(part), condition_to_sql(part, engine, input_columns)
         guard = " AND ".join(guard for inputs, guard in guards if inputs <= reads)
         if guard and part in failing:
             sql = f"(CASE WHEN {guard} THEN {sql} ELSE FALSE END)"

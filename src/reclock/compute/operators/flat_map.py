@@ -56,9 +56,9 @@ def _(node: FlatMap, column: int) -> tuple[int | None, ...]:
 
 
 @demand.register
-def _(node: FlatMap, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
+def _(node: FlatMap, required: frozenset[int]) -> tuple[frozenset[int], ...]:
     width = len(node.input.desc)
-    return (frozenset(index for index in wanted if index < width) | all_references(node.arrays),)
+    return (frozenset(index for index in required if index < width) | all_references(node.arrays),)
 
 
 def _constant_series(node: FlatMap) -> tuple[int, int, int] | None:

@@ -46,12 +46,10 @@ def rows(node: Get, rendering: Rendering, key_filter: KeyFilter | None = None) -
     if relation.is_single:
         return f"SELECT {select_list(_all(node, engine, read))} FROM {source} WHERE {until}"
     if relation.is_monotonic:
-        shown = select_list(_all(node, engine, read))
-        counted = (
-            f"SELECT {shown}, {DIFF_COLUMN} AS n FROM {source} WHERE {until} AND {DIFF_COLUMN} <> 1"
-        )
+        row_values = select_list(_all(node, engine, read))
+        counted = f"SELECT {row_values}, {DIFF_COLUMN} AS n FROM {source} WHERE {until} AND {DIFF_COLUMN} <> 1"
         return (
-            f"SELECT {shown} FROM {source} WHERE {until} AND {DIFF_COLUMN} = 1 "
+            f"SELECT {row_values} FROM {source} WHERE {until} AND {DIFF_COLUMN} = 1 "
             f"UNION ALL {repeated(engine, counted, [f'c{i}' for i in range(len(node.desc))])}"
         )
     named = [None if expression is None else f"c{i}" for i, expression in enumerate(read)]
@@ -107,7 +105,7 @@ def _(node: Get, column: int) -> tuple[int | None, ...]:
 
 
 @demand.register
-def _(node: Get, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
+def _(node: Get, required: frozenset[int]) -> tuple[frozenset[int], ...]:
     return ()
 
 
@@ -130,9 +128,9 @@ def _stored(engine: str, value: str, type: ScalarType) -> str:
 
 def _read(node: Get, rendering: Rendering) -> list[str | None]:
     """The columns that are read, as SQL; None for others."""
-    wanted = rendering.wanted[id(node)]
+    required = rendering.required_columns[id(node)]
     return [
-        stored(rendering.engine, column) if i in wanted else None
+        stored(rendering.engine, column) if i in required else None
         for i, column in enumerate(node.desc.columns)
     ]
 

@@ -46,14 +46,14 @@ def regrouped(
     node: Plan,
     step: DeltaStep,
     groups: Sequence[tuple[int, ...]],
-    shown: tuple[int, ...] | None,
+    key_columns: tuple[int, ...] | None,
     merge: Merge | None = None,
     decides: Decides | None = None,
 ) -> str:
     """The changes of a node that computes each group's rows from its inputs' rows of that group
     alone.
 
-    ``groups`` are the grouping columns in each input, and ``shown`` the node's own columns with the
+    ``groups`` are the grouping columns in each input, and ``key_columns`` the node's own columns with the
     same values, if it has them. Without grouping columns there is exactly one group, which exists
     even when it has no rows, so every step touches it: an aggregate has its one row before and
     after.
@@ -77,8 +77,8 @@ def regrouped(
         rows = [step.rows(part, state, KeyFilter(columns, keys)) for part, columns in parts]
         return step.define(snapshot(node, step.rendering, rows))
 
-    previous = None if shown is None else step.result(node, KeyFilter(shown, touched))
-    if previous is None or merge is None or shown is None:
+    previous = None if key_columns is None else step.result(node, KeyFilter(key_columns, touched))
+    if previous is None or merge is None or key_columns is None:
         return _difference(
             node,
             previous or computed(InputVersion.BEFORE, touched),
@@ -101,7 +101,9 @@ def regrouped(
 
     # Groups that lost such a row are not merged at all: the sum of their previous value and of the
     # inserted rows may overflow.
-    whole_previous = step.define(f"SELECT * FROM {previous} AS i WHERE NOT {is_lossy(node, shown)}")
+    whole_previous = step.define(
+        f"SELECT * FROM {previous} AS i WHERE NOT {is_lossy(node, key_columns)}"
+    )
     whole_changed = step.define(
         f"SELECT * FROM {changed} AS i WHERE NOT {is_lossy(part, group_columns)}"
     )
@@ -112,8 +114,8 @@ def regrouped(
         node,
         previous,
         [
-            step.define(f"SELECT * FROM {merged} AS i WHERE NOT {is_lossy(node, shown)}"),
-            step.define(f"SELECT * FROM {again} AS i WHERE {is_lossy(node, shown)}"),
+            step.define(f"SELECT * FROM {merged} AS i WHERE NOT {is_lossy(node, key_columns)}"),
+            step.define(f"SELECT * FROM {again} AS i WHERE {is_lossy(node, key_columns)}"),
         ],
     )
 

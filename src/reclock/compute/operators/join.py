@@ -80,11 +80,11 @@ def _(node: Join, step: DeltaStep) -> str:
             parts[0] if len(parts) == 1 else consolidated(" UNION ALL ".join(parts), columns(node))
         )
     left, right = _key_columns(node)
-    shown = {
+    key_columns = {
         JoinKind.FULL: None,
         JoinKind.RIGHT: tuple(len(node.left.desc) + index for index in right),
     }.get(node.kind, left)
-    return regrouped(node, step, [left, right], shown)
+    return regrouped(node, step, [left, right], key_columns)
 
 
 def _pair_changes(node: Join, step: DeltaStep) -> list[str]:
@@ -170,10 +170,10 @@ def _changes_by_match(node: Join, step: DeltaStep, side: int) -> list[str]:
     """The changes of the rows of the input ``side`` that have a match in the other one, or have
     none: a changed row counts by the matches of now, and a row that was there by what its matches
     were and are."""
-    own, other = inputs(node)[side], inputs(node)[1 - side]
-    own_keys, other_keys = _key_columns(node)[side], _key_columns(node)[1 - side]
-    changed, other_changed = step.changes(own), step.changes(other)
-    listed = [(changed, own_keys), (other_changed, other_keys)]
+    input, other = inputs(node)[side], inputs(node)[1 - side]
+    keys_of_input, other_keys = _key_columns(node)[side], _key_columns(node)[1 - side]
+    changed, other_changed = step.changes(input), step.changes(other)
+    listed = [(changed, keys_of_input), (other_changed, other_keys)]
     keys = step.keys(*((relation, columns) for relation, columns in listed if relation))
     if (1 - side) in sides_to_count(node):
         matches = step.matches(node, 1 - side, keys)
@@ -185,7 +185,7 @@ def _changes_by_match(node: Join, step: DeltaStep, side: int) -> list[str]:
         parts.append(_by_partners(node, step, side, changed, partners, "i.n"))
     if other_changed:
         touched = step.keys((other_changed, other_keys))
-        rows = step.rows(own, InputVersion.BEFORE, KeyFilter(own_keys, touched))
+        rows = step.rows(input, InputVersion.BEFORE, KeyFilter(keys_of_input, touched))
         former = step.rows(other, InputVersion.BEFORE, KeyFilter(other_keys, touched))
         parts.append(_by_partners(node, step, side, rows, partners, "CAST(1 AS BIGINT)"))
         parts.append(_by_partners(node, step, side, rows, former, "CAST(-1 AS BIGINT)"))
@@ -195,27 +195,27 @@ def _changes_by_match(node: Join, step: DeltaStep, side: int) -> list[str]:
 def _by_counts(node: Join, step: DeltaStep, side: int, matches: str) -> list[str]:
     """``_changes_by_match`` from which keys had a match and have one. An outer join reads the rows of
     all changed keys for its pairs, and so here."""
-    own, is_matched = inputs(node)[side], node.kind is JoinKind.SEMI
-    own_keys, other_keys = _key_columns(node)[side], _key_columns(node)[1 - side]
-    joined = " AND ".join(f"i.c{column} = m.c{place}" for place, column in enumerate(own_keys))
-    shown = _row_of_side(node, step.rendering.engine, side)
+    input, is_matched = inputs(node)[side], node.kind is JoinKind.SEMI
+    keys_of_input, other_keys = _key_columns(node)[side], _key_columns(node)[1 - side]
+    joined = " AND ".join(f"i.c{column} = m.c{place}" for place, column in enumerate(keys_of_input))
+    select = _row_of_side(node, step.rendering.engine, side)
     parts = []
-    if changed := step.changes(own):
+    if changed := step.changes(input):
         condition = "m.now" if is_matched else "m.now IS NOT TRUE"
         parts.append(
-            f"SELECT {shown}, i.n AS n FROM {changed} AS i LEFT JOIN {matches} AS m ON "
+            f"SELECT {select}, i.n AS n FROM {changed} AS i LEFT JOIN {matches} AS m ON "
             f"{joined} WHERE {condition}"
         )
     if other_changed := step.changes(inputs(node)[1 - side]):
         flipped = step.define(f"SELECT * FROM {matches} WHERE was <> now", is_few=True)
         is_pairing = node.kind in _FILLED_UP
         keys = step.keys((other_changed, other_keys)) if is_pairing else flipped
-        rows = step.rows(own, InputVersion.BEFORE, KeyFilter(own_keys, keys, is_exact=False))
+        rows = step.rows(input, InputVersion.BEFORE, KeyFilter(keys_of_input, keys, is_exact=False))
         n = (
             f"CAST(CASE WHEN m.now THEN {1 if is_matched else -1} ELSE "
             f"{-1 if is_matched else 1} END AS BIGINT)"
         )
-        parts.append(f"SELECT {shown}, {n} AS n FROM {rows} AS i JOIN {flipped} AS m ON {joined}")
+        parts.append(f"SELECT {select}, {n} AS n FROM {rows} AS i JOIN {flipped} AS m ON {joined}")
     return parts
 
 
@@ -302,9 +302,9 @@ def _(node: Join, side: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
 
 
 @demand.register
-def _(node: Join, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
+def _(node: Join, required: frozenset[int]) -> tuple[frozenset[int], ...]:
     width = len(node.left.desc)
-    read = wanted | all_references(node.residual)
+    read = required | all_references(node.residual)
     left = frozenset(i for i in read if i < width) | {i for i, _ in node.keys}
     right = frozenset(i - width for i in read if i >= width) | {j for _, j in node.keys}
     return left, right

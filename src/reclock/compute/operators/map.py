@@ -47,10 +47,12 @@ def _(node: Map, column: int) -> tuple[int | None, ...]:
 
 
 @demand.register
-def _(node: Map, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
+def _(node: Map, required: frozenset[int]) -> tuple[frozenset[int], ...]:
     width = len(node.input.desc)
-    computed = [scalar for index, scalar in enumerate(node.scalars, start=width) if index in wanted]
-    return (frozenset(index for index in wanted if index < width) | all_references(computed),)
+    computed = [
+        scalar for index, scalar in enumerate(node.scalars, start=width) if index in required
+    ]
+    return (frozenset(index for index in required if index < width) | all_references(computed),)
 
 
 def _columns(node: Map, engine: str) -> str:

@@ -67,11 +67,11 @@ def _(node: Except | Intersect, column: int) -> tuple[int | None, ...]:
 
 
 @demand.register
-def _(node: Union, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
-    return tuple(wanted for _ in node.inputs)
+def _(node: Union, required: frozenset[int]) -> tuple[frozenset[int], ...]:
+    return tuple(required for _ in node.inputs)
 
 
 @demand.register(Except)
 @demand.register(Intersect)
-def _(node: Except | Intersect, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
+def _(node: Except | Intersect, required: frozenset[int]) -> tuple[frozenset[int], ...]:
     return every(node), every(node)

@@ -40,8 +40,8 @@ def _(node: Project, column: int) -> tuple[int | None, ...]:
 
 
 @demand.register
-def _(node: Project, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
-    return (frozenset(node.indexes[index] for index in wanted),)
+def _(node: Project, required: frozenset[int]) -> tuple[frozenset[int], ...]:
+    return (frozenset(node.indexes[index] for index in required),)
 
 
 def _columns(node: Project) -> str:

@@ -133,17 +133,17 @@ def _(node: RecursiveUnion, rendering: Rendering, inputs: Sequence[str]) -> str:
 
 
 @demand.register
-def _(node: WorkTable, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
+def _(node: WorkTable, required: frozenset[int]) -> tuple[frozenset[int], ...]:
     return ()
 
 
 @demand.register
-def _(node: RecursiveUnion, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
+def _(node: RecursiveUnion, required: frozenset[int]) -> tuple[frozenset[int], ...]:
     return every(node), every(node)
 
 
 @demand.register
-def _(node: MutualRecursion, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
+def _(node: MutualRecursion, required: frozenset[int]) -> tuple[frozenset[int], ...]:
     return tuple(every(value) for value in node.values)
 
 

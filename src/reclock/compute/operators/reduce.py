@@ -65,8 +65,8 @@ def _(node: Reduce, rendering: Rendering, inputs: Sequence[str]) -> str:
 
 @delta.register
 def _(node: Reduce, step: DeltaStep) -> str:
-    shown = tuple(range(len(node.group_by)))
-    if (changes := changed_groups(node, step, len(shown))) is not None:
+    key_columns = tuple(range(len(node.group_by)))
+    if (changes := changed_groups(node, step, len(key_columns))) is not None:
         return changes
     merge = (lambda rows: _merged(node, step.rendering.engine, rows)) if _can_merge(node) else None
     decides = (
@@ -74,7 +74,7 @@ def _(node: Reduce, step: DeltaStep) -> str:
         if _has_extremes(node)
         else None
     )
-    return regrouped(node, step, [node.group_by], shown, merge, decides)
+    return regrouped(node, step, [node.group_by], key_columns, merge, decides)
 
 
 @has_delta.register
@@ -91,7 +91,7 @@ def _(node: Reduce, column: int) -> tuple[int | None, ...]:
 
 
 @demand.register
-def _(node: Reduce, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
+def _(node: Reduce, required: frozenset[int]) -> tuple[frozenset[int], ...]:
     return (frozenset(node.group_by) | all_references(node.aggregates),)
 
 

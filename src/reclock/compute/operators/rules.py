@@ -39,13 +39,13 @@ class EngineRelation:
 @dataclass(frozen=True, slots=True)
 class Rendering:
     """The engine and the time for which a plan is rendered. ``relations`` are by collection,
-    ``wanted`` by node."""
+    ``required_columns`` by node."""
 
     engine: str
     as_of: Timestamp
     relations: Mapping[str, EngineRelation]
     """By the collection's id as text."""
-    wanted: Mapping[int, frozenset[int]]
+    required_columns: Mapping[int, frozenset[int]]
     """The columns that the plan reads of a node, by ``id(node)``."""
     predicates: Mapping[int, Sequence[Scalar]]
     """Of a Get, by ``id(node)``: predicates that hold for every row that is needed. Other rows may
@@ -248,8 +248,8 @@ def matched_columns(node: Plan, side: int) -> tuple[tuple[int, ...], tuple[int, 
 
 
 @singledispatch
-def demand(node: Plan, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
-    """The columns of each input that the node reads to compute its columns ``wanted``."""
+def demand(node: Plan, required: frozenset[int]) -> tuple[frozenset[int], ...]:
+    """The columns of each input that the node reads to compute its columns ``required``."""
     raise InternalError(f"no demand rule for {type(node).__name__}")
 
 

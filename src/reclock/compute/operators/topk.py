@@ -106,5 +106,5 @@ def _(node: TopK, column: int) -> tuple[int | None, ...]:
 
 
 @demand.register
-def _(node: TopK, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
+def _(node: TopK, required: frozenset[int]) -> tuple[frozenset[int], ...]:
     return (every(node),)

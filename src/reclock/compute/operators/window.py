@@ -203,5 +203,5 @@ def _(node: Window, column: int) -> tuple[int | None, ...]:
 
 
 @demand.register
-def _(node: Window, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
+def _(node: Window, required: frozenset[int]) -> tuple[frozenset[int], ...]:
     return (every(node.input),)

@@ -75,17 +75,17 @@ def find_row(
     *,
     engine: Engine,
     small: Engine,
-    known: FailingRow | None = None,
+    previous: FailingRow | None = None,
 ) -> FailingRow | None:
     """The row, or group, that alone makes ``plan`` fail over the inputs ``inputs_at``, with the
     error that ``engine`` has raised; None if none is certain.
 
     The engine ``small`` runs the batches of the search. Nothing is searched while the row that an
-    earlier search of the same plan found, ``known``, is certainly still there and fails.
+    earlier search of the same plan found, ``previous``, is certainly still there and fails.
     """
     search = _Search(plan, at, inputs_at, engine, small, error.sqlstate)
-    if known is not None and search.still_fails(known):
-        return known
+    if previous is not None and search.still_fails(previous):
+        return previous
     if bytes_to_read(inputs_at, at) > _MOST_BYTES:
         return None
     return search.result()
@@ -118,25 +118,23 @@ class _Search:
     """The number of batches so far."""
     nodes: list[Plan] = field(default_factory=list)
 
-    def still_fails(self, known: FailingRow) -> bool:
-        """Whether the known row is certainly among the rows still, and the plan fails for it."""
+    def still_fails(self, row: FailingRow) -> bool:
+        """Whether ``row`` is certainly among the rows still, and the plan fails for it."""
         try:
-            return self._only_adds(known) and (
-                self._causing(known.whole, known.candidates) is not None
-            )
+            return self._only_adds(row) and (self._causing(row.whole, row.candidates) is not None)
         except (ReclockError, pa.ArrowException):
             return False
 
-    def _only_adds(self, known: FailingRow) -> bool:
-        """Whether the rows that the known row is of have lost none since it was found."""
-        for id, rewrites in known.rewrites.items():
+    def _only_adds(self, row: FailingRow) -> bool:
+        """Whether no row was deleted from the rows that ``row`` is one of since it was found."""
+        for id, rewrites in row.rewrites.items():
             read = self.inputs_at.get(id)
             if not isinstance(read, CollectionInput) or read.version.rewrites != rewrites:
                 return False
             if read.tail is not None and read.tail.num_rows > 0:
                 return False
-            changes = read.files(self.at, after=known.at)
-            if changes and not isinstance(known.rows, Get):
+            changes = read.files(self.at, after=row.at)
+            if changes and not isinstance(row.rows, Get):
                 return False
             if any(file.min_diff is None or file.min_diff < 0 for file in changes):
                 return False
@@ -212,7 +210,7 @@ class _Search:
             if (row := self._narrow(part, batch)) is not None:
                 if (error := self._causing(whole, row)) is None:
                     return None
-                name = candidates.kind + _shown(candidates.rows.desc, row)
+                name = candidates.kind + _row_text(candidates.rows.desc, row)
                 detail = (
                     f"{error.detail}; it fails for {name}"
                     if error.detail
@@ -310,7 +308,7 @@ def _replaced(plan: Plan, target: Plan, by: Plan) -> Plan:
     return replaced[id(plan)]
 
 
-def _shown(desc: RelationDesc, row: pa.Table) -> str:
+def _row_text(desc: RelationDesc, row: pa.Table) -> str:
     """The row by its columns; long values, and long rows, are truncated."""
     values = [column[0].as_py() for column in row.columns]
     return _truncated(

@@ -66,27 +66,29 @@ class StepExpressions:
 
     def with_clause(self, select: str) -> str:
         """The WITH clause of ``select``: the expressions that it needs and that are not stored."""
-        needed = self._needed(frozenset(_NAME.findall(select)))
+        inlined = self._inlined(frozenset(_NAME.findall(select)))
         chain = ",\n".join(
-            f"{name} AS ({self._expressions[name]})" for name in self._expressions if name in needed
+            f"{name} AS ({self._expressions[name]})"
+            for name in self._expressions
+            if name in inlined
         )
         return f"WITH {chain}\n" if chain else ""
 
     def share(self, select: str, scratch: str) -> tuple[tuple[str, str], ...]:
         """Replace the expressions that would be computed too often for ``select`` by reads of
         stored relations. Returns these: their names and SELECTs, in order."""
-        needed = self._needed(frozenset(_NAME.findall(select)))
+        inlined = self._inlined(frozenset(_NAME.findall(select)))
         reads = {
             name: [
                 part for part in _NAME.findall(self._expressions[name]) if part in self._parts[name]
             ]
-            for name in needed
+            for name in inlined
         }
         uses = Counter(_NAME.findall(select))
         uses.update(part for parts in reads.values() for part in parts)
         sizes: dict[str, int] = {}
         shared = []
-        for name in [name for name in self._expressions if name in needed]:
+        for name in [name for name in self._expressions if name in inlined]:
             sizes[name] = 1 + sum(sizes[part] for part in reads[name])
             is_stored = name in self._few and name not in self._thin
             if is_stored and sizes[name] * (uses[name] - 1) > _INLINED_EXPRESSIONS:
@@ -119,21 +121,21 @@ class StepExpressions:
     def store(self, names: frozenset[str], select: str, store: Callable[[str, str], None]) -> None:
         """Call ``store`` with the name and the SELECT of each of the relations ``names`` that
         ``select`` is made of. What is stored is no expression any more."""
-        needed = self._needed(frozenset(_NAME.findall(select)))
-        for name in [name for name in self._expressions if name in needed & names]:
+        inlined = self._inlined(frozenset(_NAME.findall(select)))
+        for name in [name for name in self._expressions if name in inlined & names]:
             store(name, self.whole(self._expressions.pop(name)))
 
     def whole(self, select: str) -> str:
         """``select`` with its WITH clause."""
         return self.with_clause(select) + select
 
-    def _needed(self, names: frozenset[str]) -> set[str]:
+    def _inlined(self, names: frozenset[str]) -> set[str]:
         """Which of the relations ``names``, and of those that these read, are not stored."""
-        needed: set[str] = set()
+        inlined: set[str] = set()
         queue = list(names)
         while queue:
             name = queue.pop()
-            if name in self._expressions and name not in needed:
-                needed.add(name)
+            if name in self._expressions and name not in inlined:
+                inlined.add(name)
                 queue += self._parts[name]
-        return needed
+        return inlined

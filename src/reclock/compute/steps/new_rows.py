@@ -42,24 +42,25 @@ def over_new_rows(plan: Plan, new: Mapping[StorageCollectionId, StorageCollectio
     """
     if isinstance(plan, Get):
         return [replace(plan, collection=new[plan.collection])] if plan.collection in new else []
-    parts = inputs(plan)
-    if isinstance(plan, Union):
-        return [renamed(found, plan.desc) for part in parts for found in over_new_rows(part, new)]
-    return [
-        with_inputs(plan, [*parts[:place], renamed(found, part.desc), *parts[place + 1 :]])
-        for place, part in enumerate(parts)
-        for found in over_new_rows(part, new)
-    ]
+    parts, plans = inputs(plan), list[Plan]()
+    for place, part in enumerate(parts):
+        for gained in over_new_rows(part, new):
+            if isinstance(plan, Union):
+                plans.append(renamed(gained, plan.desc))
+            else:
+                gained = renamed(gained, part.desc)
+                plans.append(with_inputs(plan, [*parts[:place], gained, *parts[place + 1 :]]))
+    return plans
 
 
-def without_rows(plan: Plan, seen: Plan) -> Plan:
-    """The distinct rows of ``plan`` that ``seen``, which has its types, does not have."""
+def without_rows(plan: Plan, earlier: Plan) -> Plan:
+    """The distinct rows of ``plan`` that ``earlier``, which has its types, does not have."""
     width = len(plan.desc)
     equal = tuple(
         Call("is_not_distinct", (ColumnRef(i, type), ColumnRef(width + i, type)), BOOLEAN)
         for i, type in enumerate(plan.desc.types)
     )
-    return Join(Distinct(plan), seen, JoinKind.ANTI, (), equal, plan.desc)
+    return Join(Distinct(plan), earlier, JoinKind.ANTI, (), equal, plan.desc)
 
 
 def is_monotone_where(plan: Plan, reads: Callable[[Plan], bool]) -> bool:

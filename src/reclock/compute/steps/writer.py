@@ -110,16 +110,16 @@ class StepWriter:
     ) -> None:
         nodes: dict[int, Plan] = {}
         rendering.list_nodes(plan, nodes)
-        wanted = rendering.wanted_columns(plan, nodes)
-        self._shown = {} if desc is None else result_projections(plan, desc)
-        for shown in self._shown.values():
-            wanted[id(shown.input)] = frozenset(range(len(shown.input.desc)))
+        required = rendering.required_columns(plan, nodes)
+        self._projections = {} if desc is None else result_projections(plan, desc)
+        for projection in self._projections.values():
+            required[id(projection.input)] = frozenset(range(len(projection.input.desc)))
         self._inputs = step_inputs
         self.rendering = Rendering(
             engine,
             step_inputs.as_of,
             step_inputs.relations,
-            wanted,
+            required,
             rendering.pushed_predicates(nodes),
         )
         self._before = replace(self.rendering, as_of=step_inputs.before)
@@ -150,7 +150,7 @@ class StepWriter:
         changes = self.changes(node)
         if changes is None or isinstance(node, Get):  # its delta rule consolidates
             return changes
-        read = self.rendering.wanted[id(node)]
+        read = self.rendering.required_columns[id(node)]
         names = [
             f"c{i}" if i in read else literal(self.rendering.engine, None, type)
             for i, type in enumerate(node.desc.types)
@@ -189,8 +189,10 @@ class StepWriter:
         return self.define(get.rows(node.input, rendered), is_few=True)
 
     def result(self, node: Plan, key_filter: KeyFilter) -> str | None:
-        shown = self._shown.get(id(node))
-        return None if shown is None else self.rows(shown, InputVersion.BEFORE, key_filter)
+        projection = self._projections.get(id(node))
+        return (
+            None if projection is None else self.rows(projection, InputVersion.BEFORE, key_filter)
+        )
 
     def group_state(self, node: Plan) -> GroupState | None:
         partials = None if self._reads is None else partial_aggregates(node)
@@ -375,11 +377,11 @@ class StepWriter:
 
     def _part(self, key_filter: KeyFilter, origins: Sequence[int | None]) -> KeyFilter | None:
         """The part of the filter on key columns that the input has, by ``origins``."""
-        own = [(place, column) for place, column in enumerate(origins) if column is not None]
-        if not own:
+        pairs = [(place, column) for place, column in enumerate(origins) if column is not None]
+        if not pairs:
             return None
-        places, own_columns = zip(*own, strict=True)
-        if len(own) == len(origins):
+        places, own_columns = zip(*pairs, strict=True)
+        if len(pairs) == len(origins):
             return replace(key_filter, columns=own_columns)
         return replace(key_filter, columns=own_columns, keys=self.keys((key_filter.keys, places)))
 
@@ -391,11 +393,11 @@ class StepWriter:
         other = 1 - side
         if filters[other] is None or (matched := matched_columns(node, other)) is None:
             return None
-        found = self.rows(inputs(node)[other], state, filters[other])
-        if not self.expressions.is_few(found):
+        other_rows = self.rows(inputs(node)[other], state, filters[other])
+        if not self.expressions.is_few(other_rows):
             return None
-        own, columns = matched
-        return KeyFilter(columns, self.keys((found, own)), is_exact=False)
+        other_columns, columns = matched
+        return KeyFilter(columns, self.keys((other_rows, other_columns)), is_exact=False)
 
     def _matching(self, node: Get, key_filter: KeyFilter) -> EngineRelation | None:
         if (
@@ -406,14 +408,14 @@ class StepWriter:
             return None
         key = id(node), key_filter.columns, key_filter.keys
         if key not in self._looked_up:
-            found = replace(
+            keyed = replace(
                 self.rendering.relations[str(node.collection)],
                 name=f"keyed{len(self._looked_up)}",
                 is_mostly_single=False,  # which is worth telling apart among many
             )
-            match = partial(self._reads.match, found.name, node, key_filter.columns)
+            match = partial(self._reads.match, keyed.name, node, key_filter.columns)
             self._actions.append(StepAction(f"SELECT * FROM {key_filter.keys}", match))
-            self._looked_up[key] = found
+            self._looked_up[key] = keyed
         return self._looked_up[key]
 
     def _is_changed(self, node: Plan) -> bool:
@@ -435,19 +437,19 @@ class StepWriter:
 def result_projections(plan: Plan, desc: RelationDesc) -> dict[int, Project]:
     """The nodes, by ``id``, whose columns are all in the result, each with the projection of the
     result that gives its rows."""
-    result, shown = Get(RESULT, "result", desc), {}
+    result, projections = Get(RESULT, "result", desc), {}
     node, places = plan, tuple(range(len(desc)))
     while True:
-        shown[id(node)] = Project(result, places, node.desc)
+        projections[id(node)] = Project(result, places, node.desc)
         match node:
             case Project():
                 if set(node.indexes) < set(range(len(node.input.desc))):
-                    return shown
+                    return projections
                 places = tuple(
                     places[node.indexes.index(index)] for index in range(len(node.input.desc))
                 )
             case Map():
                 places = places[: len(node.input.desc)]
             case _:
-                return shown
+                return projections
         node = node.input
