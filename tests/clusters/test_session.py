@@ -30,7 +30,7 @@ def test_credentials_of_the_lake_are_told_to_the_session_and_stand_in_no_command
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = Told()
-    monkeypatch.setattr(session, "_own", lambda settings: told)
+    monkeypatch.setattr(session, "_start_session", lambda settings: told)
     for name, value in {
         "LAKE": "s3://lake-of/prefix",
         "S3_ACCESS_KEY_ID": "key",

@@ -113,17 +113,17 @@ class TickOutput:
 
     is_json: bool
     has_begun: bool = False
-    known: dict[str, TickFailure] = field(default_factory=dict)
+    reported: dict[str, TickFailure] = field(default_factory=dict)
 
     def print(self, report: TickReport) -> None:
         if self.is_json:
             print_json(_summary(report))
-        elif not self.has_begun or report.has_news(self.known.values()):
+        elif not self.has_begun or report.has_news(self.reported.values()):
             self.has_begun = True
-            print(report.summary(self.known.values()), flush=True)
+            print(report.summary(self.reported.values()), flush=True)
         for name in report.succeeded_names:
-            self.known.pop(name, None)
-        self.known |= {failure.name: failure for failure in report.failed}
+            self.reported.pop(name, None)
+        self.reported |= {failure.name: failure for failure in report.failed}
 
 
 def _summary(report: TickReport) -> dict[str, object]:

@@ -218,11 +218,11 @@ class InProcessReplica:
         inputs: dict[StorageCollectionId, Input] = {
             id: TableInput(rows) for id, rows in peek.rows.items()
         }
-        wanted = [id for id in collections(peek.plan) if id not in inputs]
-        for id in wanted:
+        collection_ids = [id for id in collections(peek.plan) if id not in inputs]
+        for id in collection_ids:
             if id.collection is not CollectionType.TABLE:
                 inputs[id] = self._input(id, peek.as_of)
-        tables = [id.source_id for id in wanted if id.collection is CollectionType.TABLE]
+        tables = [id.source_id for id in collection_ids if id.collection is CollectionType.TABLE]
         for source_id, table in self.tables.pin(tables, peek.as_of).items():
             uncommitted = peek.uncommitted.get(table_id(source_id))
             tail = (

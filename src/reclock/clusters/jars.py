@@ -73,12 +73,12 @@ def fetch(folder: Path, jars: Iterable[Jar]) -> list[Jar]:
     Raises ``ConfigurationError`` if a jar cannot be fetched or has another checksum.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = missing(folder, jars)
-    if not wanted:
+    missing_jars = missing(folder, jars)
+    if not missing_jars:
         return []
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        _retrieve(wanted, Path(scratch))
-        for jar in wanted:
+        _retrieve(missing_jars, Path(scratch))
+        for jar in missing_jars:
             digest = hashlib.sha256((Path(scratch) / jar.file_name).read_bytes()).hexdigest()
             if digest != jar.sha256:
                 raise ConfigurationError(
@@ -86,7 +86,7 @@ def fetch(folder: Path, jars: Iterable[Jar]) -> list[Jar]:
                     detail=f"expected {jar.sha256}, found {digest}",
                 )
             os.replace(Path(scratch) / jar.file_name, folder / jar.file_name)
-    return wanted
+    return missing_jars
 
 
 def _retrieve(jars: list[Jar], scratch: Path) -> None:

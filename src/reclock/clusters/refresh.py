@@ -77,7 +77,7 @@ class _IndexRefresh:
     steps_by_time: bool = False
     is_last: bool = False
     """Whether nothing remains to be done after ``steps``."""
-    done: list[Timestamp] = field(default_factory=list)
+    done_times: list[Timestamp] = field(default_factory=list)
     updates: int = 0
     how: MaintenanceMode | None = None
     error: ErrorInterval | None = None
@@ -105,7 +105,7 @@ class _IndexRefresh:
         return self.steps_by_time and at in self.due
 
     def appended(self, times: Sequence[Timestamp], step: AppendedStep) -> None:
-        self.done += times
+        self.done_times += times
         self.updates += step.updates
         self.how, self.details = step.how, step.details
         self.error = _lasting(step.errors)
@@ -120,7 +120,7 @@ class _IndexRefresh:
         return Refreshed(
             self.index.name,
             self.upper,
-            tuple(self.done),
+            tuple(self.done_times),
             self.updates,
             self.how,
             self.error,
@@ -187,8 +187,8 @@ class Refresher:
         state = self._look(works)
         unsettled = False
         for work in works:
-            own = state.groups.get(work.index.id)
-            if own is None:
+            frontier = state.groups.get(work.index.id)
+            if frontier is None:
                 work.failure = UnknownCollection(work.index.id)
                 continue
             if work.index.id not in state.holders:
@@ -197,7 +197,7 @@ class Refresher:
                     work,
                     partial(hold_inputs, work.index.id, work.groups, self.frontiers, self.holds),
                 )
-            if own.claim is not None and work.failure is None:
+            if frontier.claim is not None and work.failure is None:
                 unsettled = True
                 _guarded(work, partial(self._finish_claim, work, pins))
         return self._look(works) if unsettled else state
@@ -216,13 +216,13 @@ class Refresher:
         if standing is None:
             return
         versions = pins.of(work.index, self.frontiers.get_all(work.groups))
-        with HeldClaim(self.frontiers, work.index.id, standing, lease_ms) as held:
+        with HeldClaim(self.frontiers, work.index.id, standing, lease_ms) as held_claim:
             times = [*map(Timestamp, standing.payload.get("times", [standing.at]))]
             prepared = self._steps.prepare(work.index, times, versions, is_repeated=True)
             work.appended(times, prepared())
             since = Timestamp(standing.payload["since"])
             self.frontiers.publish(
-                {work.index.id: held.claim}, Timestamp(standing.at + 1), since=since
+                {work.index.id: held_claim.claim}, Timestamp(standing.at + 1), since=since
             )
         failpoint("refresh.after_publish")
 
@@ -242,11 +242,13 @@ class Refresher:
             work.is_over = True
 
     def _learn_error(self, work: _IndexRefresh) -> None:
-        known = self.results.at(work.index.id, work.upper)
-        if known is None:
-            known = (_lasting(self.lake.open(StorageCollectionId(work.index.id)).pin().errors),)
-            self.results.published(work.index.id, work.upper, known[0])
-        [work.error] = known
+        error_at_upper = self.results.at(work.index.id, work.upper)
+        if error_at_upper is None:
+            error_at_upper = (
+                _lasting(self.lake.open(StorageCollectionId(work.index.id)).pin().errors),
+            )
+            self.results.published(work.index.id, work.upper, error_at_upper[0])
+        [work.error] = error_at_upper
 
     def _plan_steps(self, work: _IndexRefresh, state: RoundState, pins: PinnedInputs) -> None:
         """The next times to refresh at, and whether these are all.
@@ -315,7 +317,7 @@ class Refresher:
             if since < work.readable_from <= work.target:  # what was due before is not known
                 since = work.readable_from
                 changes = [since, *(at for at in changes if at > since)]
-            found = with_due_times(
+            change_times = with_due_times(
                 index.plan,
                 [at for at in changes if at > since],
                 since=since,
@@ -323,9 +325,9 @@ class Refresher:
                 due=lambda at: self._steps.due_after(index, versions, at),
                 limit=_DUE_TIMES if work.steps_by_time else limit,
             )
-            if found.next_due is not None:  # all of them are known
-                work.due = frozenset(found.times) - set(changes)
-            changes, next_due = sorted({*changes, *found.times}), found.next_due
+            if change_times.next_due is not None:  # all of them are known
+                work.due = frozenset(change_times.times) - set(changes)
+            changes, next_due = sorted({*changes, *change_times.times}), change_times.next_due
         self.results.due(index.id, Timestamp(work.target + 1), next_due)
         return changes
 

@@ -35,7 +35,9 @@ def start(settings: Settings, *, ended: SparkSession | None = None) -> SparkSess
     warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
     if ended is not None:
         _forget(ended)
-    session = _of_server(settings.spark_remote) if settings.spark_remote else _own(settings)
+    session = (
+        _of_server(settings.spark_remote) if settings.spark_remote else _start_session(settings)
+    )
     for name, value in credentials(settings).items():
         session.conf.set(name, value)
     return session
@@ -100,7 +102,7 @@ def _of_server(url: str) -> SparkSession:
     return session
 
 
-def _own(settings: Settings) -> SparkSession:
+def _start_session(settings: Settings) -> SparkSession:
     for name, value in variables(settings).items():
         os.environ.setdefault(name, value)
     # left to this process by one that is the client of a server
@@ -125,16 +127,15 @@ def _own(settings: Settings) -> SparkSession:
 
 def _forget(ended: Any) -> None:
     if not isinstance(ended, SparkSession):
-        ended.release_session_on_close = False  # nobody is there to be told
+        ended.release_session_on_close = False  # there is no server to notify
         ended.stop()
         return
-    kept: Any = SparkSession
-    if kept._instantiatedSession is not ended or not has_ended(ended):
+    session_class: Any = SparkSession
+    if session_class._instantiatedSession is not ended or not has_ended(ended):
         return  # another environment of this process has done it
     # threads of this process that listen to the other; of it nothing is left to be stopped
     with suppress(Exception):
         ended._sc._accumulatorServer.shutdown()
     context: Any = SparkContext
-    context._active_spark_context = context._gateway = context._jvm = kept._instantiatedSession = (
-        None
-    )
+    context._active_spark_context = context._gateway = context._jvm = None
+    session_class._instantiatedSession = None

@@ -121,11 +121,11 @@ class Storage:
 
     def _drop(self, ids: tuple[GlobalId, ...]) -> NotDropped | None:
         tables = self.tables.log.known() & set(ids)
-        others = set(ids) - tables
-        late = self.lake.of_guests(others)
-        self.release([*others, TABLES, *{id.group for id in late}])
+        groups = set(ids) - tables
+        late = self.lake.of_guests(groups)
+        self.release([*groups, TABLES, *{id.group for id in late}])
         remaining = self._drop_tables(tables) | self._drop_late(late)
-        remaining |= self._drop_groups(others - remaining)
+        remaining |= self._drop_groups(groups - remaining)
         self.objects.forget(set(ids) - remaining)
         return NotDropped(tuple(sorted(remaining))) if remaining else None
 

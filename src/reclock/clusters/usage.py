@@ -26,7 +26,7 @@ class Usage:
     clock: Clock
     sample_ms: int
     size: ReplicaSize | None
-    _own: psutil.Process = field(default_factory=psutil.Process)
+    _process: psutil.Process = field(default_factory=psutil.Process)
     _sampled_at: Timestamp = MINIMUM
     _sampled_s: float = 0
     _cpu_s: dict[int, float] = field(default_factory=dict)
@@ -42,10 +42,10 @@ class Usage:
         return self._row
 
     def _sample(self, size: ReplicaSize) -> Row:
-        before_s, before = self._sampled_s or self._own.create_time(), self._cpu_s
+        before_s, before = self._sampled_s or self._process.create_time(), self._cpu_s
         self._sampled_s, self._cpu_s = time.time(), {}
         memory_bytes = 0
-        for process in (self._own, *self._own.children(recursive=True)):
+        for process in (self._process, *self._process.children(recursive=True)):
             with suppress(psutil.Error):  # it ended meanwhile
                 times = process.cpu_times()
                 self._cpu_s[process.pid] = times.user + times.system

@@ -131,15 +131,17 @@ class Debezium:
         log = Increment(log_name, base, upper, upper - base, (evidence,), {"begin": base + first})
 
         def read(
-            uppers: Mapping[Partition, int], known: Set[str], new: Set[str]
+            uppers: Mapping[Partition, int], known_ids: Set[str], new_ids: Set[str]
         ) -> Mapping[Partition, Stretch]:
-            rest = (
+            unread = (
                 _from(increment, uppers.get(partition, 0))
                 for partition, increment in reached.items()
             )
             return empty | {
-                increment.partition: self._read_events(increment, known, new, first > 0, skips)
-                for increment in rest
+                increment.partition: self._read_events(
+                    increment, known_ids, new_ids, first > 0, skips
+                )
+                for increment in unread
             }
 
         complete = caught_up(self._parts(log), read)
@@ -156,9 +158,9 @@ class Debezium:
                 raise UpstreamChanged(
                     partition, end, message=lost, detail="those of later transactions are there"
                 )
-            what = f"{complete.count} events of" if complete.count else "what lies before"
+            missing_events = f"{complete.count} events of" if complete.count else "what lies before"
             raise _EventsMissing(
-                f'waits for {what} transaction "{complete.transaction}" in topic "{topic}"'
+                f'waits for {missing_events} transaction "{complete.transaction}" in topic "{topic}"'
             )
         increments = [
             _truncated(i, complete.uppers[i.partition], complete.dropped[i.partition])
@@ -181,18 +183,18 @@ class Debezium:
                 f'topic "{self.upstream.transaction_topic}" has several partitions',
                 detail="they have no order",
             )
-        known, log, is_trimmed = (
+        known_ids, log, is_trimmed = (
             self._new_in_log(log_reached) if log_reached is not None else (set(), [], False)
         )
-        new = {ended.id for ended in log}
+        new_ids = {ended.id for ended in log}
         read = {
-            partition: self._read_events(increment, known, new, is_trimmed, skips)
+            partition: self._read_events(increment, known_ids, new_ids, is_trimmed, skips)
             for partition, increment in reached.items()
         }
         nothing_new = set(self.outputs) - {stretch.collection for stretch in read.values()}
         # transactions also wait for the events of tables that have none yet
         unread: dict[Partition, Stretch] = {table: Stretch(table, (), 0) for table in nothing_new}
-        bindable = cut(log, known, {**read, **unread})
+        bindable = cut(log, known_ids, {**read, **unread})
         increments = [
             _truncated(increment, bindable.uppers[partition], bindable.dropped[partition])
             for partition, increment in sorted(reached.items())
@@ -210,7 +212,7 @@ class Debezium:
     def _replacing(self, bound: Bound) -> Mapping[str, str]:
         """The ids of the topics that are bound and were created again, by name: of all or none."""
         ids: dict[str, str] = {}
-        others: list[str] = []
+        kept_topics: list[str] = []
         for name in (self.upstream.transaction_topic, *map(self._name, self.outputs)):
             topic, bound_here = self._topic(name), self._bound_of(name, bound)
             if not bound_here:
@@ -218,18 +220,18 @@ class Debezium:
             if (id := topic.replacing_id(bound_here)) is not None:
                 ids[name] = id
             else:
-                others.append(name)
+                kept_topics.append(name)
                 if topic.is_replaced(bound_here):
                     ids.setdefault(name, "")
-        if ids and others:
-            named = ", ".join(f'"{name.partition("@")[0]}"' for name in sorted(others))
-            partition, evidence = min(self._bound_of(others[0], bound).items())
+        if ids and kept_topics:
+            named = ", ".join(f'"{name.partition("@")[0]}"' for name in sorted(kept_topics))
+            partition, evidence = min(self._bound_of(kept_topics[0], bound).items())
             raise UpstreamReplaced(
-                f"{others[0]}/{partition}",
+                f"{kept_topics[0]}/{partition}",
                 evidence[0],
                 message="not all topics of the source were created again",
                 detail=f"{named} is still the one that the source reads"
-                if len(others) == 1
+                if len(kept_topics) == 1
                 else f"{named} are still those that the source reads",
                 hint=ALL_TOPICS_HINT,
             )
@@ -387,25 +389,25 @@ class Debezium:
     def _read_events(
         self,
         reached: Increment,
-        known: Set[str],
-        new: Set[str],
+        known_ids: Set[str],
+        new_ids: Set[str],
         is_trimmed: bool,
         skips: Sequence[Skip],
     ) -> Stretch:
-        """The events up to the first one whose transaction is neither ``known`` nor ``new``: that
-        event and all later ones wait.
+        """The events up to the first one whose transaction has neither a known id nor a new one:
+        that event and all later ones wait.
 
         Raises ``UpstreamChanged`` if they would wait forever, because the trimmed log no longer has
-        the end of that transaction: then events of ``new`` transactions follow. This can happen
-        only where a partition begins.
+        the end of that transaction: then events of new transactions follow. This can happen only
+        where a partition begins.
         """
         name = reached.name.rpartition("/")[0]
         ranges, skipped_events = skipped_ranges(reached.partition, skips), 0
         begins_here = reached.lower == Incarnation.of(reached.evidence[0]).base
-        ended = new if is_trimmed and begins_here else frozenset()
+        ended = new_ids if is_trimmed and begins_here else frozenset()
         events: list[Event] = []
         unknown: Event | None = None
-        seen: set[tuple[str | None, int]] = set()
+        read_orders: set[tuple[str | None, int]] = set()
         messages = self._read_topic(reached, reached.detail["begin"], reached.upper)
         for offset, message in messages:
             is_skipped = any(lower <= offset < upper for lower, upper in ranges)
@@ -419,16 +421,16 @@ class Debezium:
                 events.append(event)
                 if (
                     event.transaction is not None
-                    and event.transaction not in known
-                    and event.transaction not in new
+                    and event.transaction not in known_ids
+                    and event.transaction not in new_ids
                 ):
                     if not ended or event.transaction in ended:
                         break
-                    unknown, seen = (
+                    unknown, read_orders = (
                         event,
                         {(earlier.transaction, earlier.order) for earlier in events},
                     )
-            elif event.transaction in ended and (event.transaction, event.order) not in seen:
+            elif event.transaction in ended and (event.transaction, event.order) not in read_orders:
                 raise self._untracked_transaction(reached.name, unknown, event.offset)
         return Stretch(
             name.removeprefix(f"{self.upstream.prefix}."), events, reached.upper, skipped_events

@@ -49,10 +49,10 @@ def put(entry: TableEntry, former: Iterable[TableEntry] = ()) -> None:
     with _connected(entry.url) as client:
         for attempt in stamina.retry_context(on=lost_races, attempts=5, wait_initial=0.02):
             with attempt:  # looks again at what is there
-                _put(client, entry, former)
+                _store(client, entry, former)
 
 
-def _put(client: Client, entry: TableEntry, former: Iterable[TableEntry]) -> None:
+def _store(client: Client, entry: TableEntry, former: Iterable[TableEntry]) -> None:
     current = _find(client, entry)
     if current is not None and not _is_own(current, entry):
         raise RegistrationFailed(

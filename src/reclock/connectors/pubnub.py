@@ -83,7 +83,7 @@ class Texts:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class BoundState:
     """The bound state of all regions: each region's frontier; the region and timetoken (``cursor``)
     of the newest bound message, or of the source's beginning if there is none; and the timetoken
     ``heard_at`` up to which no message was missed."""
@@ -94,7 +94,7 @@ class Known:
     heard_at: int
 
     @classmethod
-    def of(cls, bound: Bound) -> Known | None:
+    def of(cls, bound: Bound) -> BoundState | None:
         if not bound:
             return None
         region, (_, cursor, heard_at) = max(
@@ -131,21 +131,23 @@ class PubNub:
         now = self._ask(0, None)
         if now is None:
             raise self._unavailable("no answer in time")
-        known = Known.of(bound)
-        if known is None:
+        bound_state = BoundState.of(bound)
+        if bound_state is None:
             begin = now.timetoken * TIMETOKEN_NS
             yield [Increment(now.region, 0, begin, begin, (now.timetoken, now.timetoken))], []
             return
-        messages = self._hear(known, now, skips)
-        cursor = max((message.timetoken for message in messages), default=known.cursor)
+        messages = self._hear(bound_state, now, skips)
+        cursor = max((message.timetoken for message in messages), default=bound_state.cursor)
         reached: dict[int, int] = {}
         for message in messages:
             reached[message.region] = message.offset + TIMETOKEN_NS
-        if not messages and now.timetoken - known.heard_at > CACHE_TIMETOKENS // 4:
-            reached[known.region] = known.frontier[known.region]  # renews the evidence
+        if not messages and now.timetoken - bound_state.heard_at > CACHE_TIMETOKENS // 4:
+            reached[bound_state.region] = bound_state.frontier[
+                bound_state.region
+            ]  # renews the evidence
         increments = []
         for region, upper in sorted(reached.items()):
-            lower = known.frontier.get(region, 0)
+            lower = bound_state.frontier.get(region, 0)
             increments.append(
                 Increment(region, lower, upper, upper - lower, (cursor, now.timetoken))
             )
@@ -158,17 +160,19 @@ class PubNub:
         ]
         yield increments, [Texts(tuple(texts))] if texts else []
 
-    def _hear(self, known: Known, now: SubscribeResponse, skips: Sequence[Skip]) -> list[Heard]:
+    def _hear(
+        self, bound_state: BoundState, now: SubscribeResponse, skips: Sequence[Skip]
+    ) -> list[Heard]:
         """All unbound messages, in order within each region. Raises ``UpstreamChanged`` if one may
         be missing."""
-        frontier = dict(known.frontier)
-        cursor, region, heard_at = known.cursor, known.region, known.heard_at
+        frontier = dict(bound_state.frontier)
+        cursor, region, heard_at = bound_state.cursor, bound_state.region, bound_state.heard_at
         unbound: list[Heard] = []
         for _ in range(STEP_ANSWERS):
             answer = self._ask(cursor - 1, region)
             if answer is None or not answer.messages:
                 if now.timetoken - heard_at > CACHE_TIMETOKENS:
-                    self._check(known, now.timetoken, skips)
+                    self._check(bound_state, now.timetoken, skips)
                 break
             new_messages = [
                 message
@@ -181,7 +185,7 @@ class PubNub:
             if not is_joined and (is_full or is_late):
                 if unbound:  # the next step continues from these
                     break
-                self._check(known, answer.messages[0].timetoken, skips)
+                self._check(bound_state, answer.messages[0].timetoken, skips)
             if not new_messages:
                 break
             for message in new_messages:
@@ -192,10 +196,10 @@ class PubNub:
             heard_at = now.timetoken
         return unbound
 
-    def _check(self, known: Known, first: int, skips: Sequence[Skip]) -> None:
+    def _check(self, bound_state: BoundState, first: int, skips: Sequence[Skip]) -> None:
         """Raises ``UpstreamChanged`` unless ``skips`` cover the messages that may be missing before
         the timetoken ``first``."""
-        region, lower = known.region, known.frontier[known.region]
+        region, lower = bound_state.region, bound_state.frontier[bound_state.region]
         upper = max(lower + 1, first * TIMETOKEN_NS)
         if remaining_ranges(region, lower, upper, skips):
             raise UpstreamChanged(
@@ -203,7 +207,7 @@ class PubNub:
                 lower,
                 message=(
                     f'messages of channel "{self.upstream.channel}" may have been lost after '
-                    f"timetoken {known.cursor}"
+                    f"timetoken {bound_state.cursor}"
                 ),
                 detail=(
                     f"the service keeps {CACHE_MESSAGES} messages for some minutes; to go "

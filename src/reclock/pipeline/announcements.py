@@ -87,18 +87,18 @@ def new_updates(version: Version, lower: Timestamp, upper: Timestamp) -> int:
 def count_updates(version: Version, lower: Timestamp, upper: Timestamp) -> int:
     """How many updates the version has at times in ``[lower, upper)``. Files whose times lie
     within are counted by the log alone."""
-    count, others = 0, []
+    count, partly_within = 0, []
     for file in version.all_files:
         if lower <= file.min_time and file.max_time < upper:
             count += file.rows
         elif file.min_time < upper and lower <= file.max_time:
-            others.append(file)
-    if others:
+            partly_within.append(file)
+    if partly_within:
         import pyarrow.compute as pc
 
         time = pc.field(TIME_COLUMN)
         with version.reading():
-            dataset = version.dataset(others)
+            dataset = version.dataset(partly_within)
             count += dataset.count_rows(filter=(time >= lower) & (time < upper))
     return count
 

@@ -81,13 +81,13 @@ class _Attempt:
 
     def run(self) -> BackupReport:
         self.folder.mkdir(mode=0o700)
-        with ExitStack() as held:
+        with ExitStack() as holds:
             # what they have is in their targets
             sinks = {sink.id for sink in self.stores.planner_catalog().sinks()}
             for group, frontier in self.stores.frontiers.get_all().items():
                 if group in sinks:
                     continue
-                held.enter_context(
+                holds.enter_context(
                     self.stores.shared_holds.held(frozenset({group}), frontier.since)
                 )
             before = self._states()

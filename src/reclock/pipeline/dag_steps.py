@@ -123,13 +123,13 @@ def move_source(
     docs: str | None = None
     has_step, idle = is_staged, frozenset[GlobalId]()
     if not is_staged:
-        with _recorded(failed, source, tell), _timed(tell) as told:
-            has_step, idle = _ingest(environment, source, at, owner, told, failed)
+        with _recorded(failed, source, tell), _timed(tell) as report_line:
+            has_step, idle = _ingest(environment, source, at, owner, report_line, failed)
     if has_step and not failed:
-        with _recorded(failed, source, tell), _timed(tell) as told:
+        with _recorded(failed, source, tell), _timed(tell) as report_line:
             for audit in source_steps.audit(environment.stores, [source], owner=owner):
                 docs = audit.docs
-                told(_audit_line(audit))
+                report_line(_audit_line(audit))
                 if not audit.success:
                     hint = "read the data docs; ALTER SOURCE ... RETRY, WAIVE or SKIP decides"
                     detail = f"data docs: {docs}" if docs else None
@@ -142,10 +142,10 @@ def move_source(
                             hint,
                         )
                     )
-    with _timed(tell) as told:
+    with _timed(tell) as report_line:
         published = source_steps.publish(environment, [source], at, owner=owner, idle=idle)
         for name, rows in published.rows.items():
-            told(f"published {rows:,} rows of {name} below {published.upper}")
+            report_line(f"published {rows:,} rows of {name} below {published.upper}")
             changed[name] = {"upper": int(published.upper), "rows": rows}
     failed += [
         failure
@@ -155,11 +155,11 @@ def move_source(
     if published.rows:
         attended = task_replica.attended(environment)
         through, by = published.upper - 1, f"{owner} {source}"
-        with _timed(tell) as told:
+        with _timed(tell) as report_line:
             for report in cluster_steps.refresh_dependents(
                 environment, source, through, clusters=attended, owner=by
             ):
-                changed |= _changed(environment, report, told)
+                changed |= _changed(environment, report, report_line)
                 # nothing is wrong with the source: the step of the clusters fails for it
                 for failure in report.failed:
                     tell(
@@ -232,7 +232,7 @@ def work_clusters(
     if not clusters and not submitted:
         tell("no cluster has an index or a sink")
     for cluster in clusters:
-        with _timed(tell) as told:
+        with _timed(tell) as report_line:
             refreshed = cluster_steps.refresh(
                 environment, cluster, at, owner=owner, is_patient=True
             )
@@ -241,7 +241,7 @@ def work_clusters(
                 environment, sinks, at, owner=owner, is_patient=True
             )
             report = ClusterReport(refreshed.indexes, emitted, refreshed.failed + stalled)
-            changed |= _changed(environment, report, told)
+            changed |= _changed(environment, report, report_line)
         uppers |= {index.index: int(index.upper) for index in report.indexes}
         uppers |= {sink.sink: int(sink.upper) for sink in report.emitted}
         failed += report.failed
@@ -275,7 +275,7 @@ def _clusters_with_work(
     return attended, submitted
 
 
-# --- what is told ---
+# --- lines of the report ---
 
 
 @contextmanager
@@ -283,13 +283,13 @@ def _timed(tell: Tell) -> Iterator[Tell]:
     """In the block, each line ends with the seconds since the line before."""
     began = time.perf_counter()
 
-    def told(line: str) -> None:
+    def report_line(line: str) -> None:
         nonlocal began
         now = time.perf_counter()
         tell(f"{line} ({now - began:.2f} s)")
         began = now
 
-    yield told
+    yield report_line
 
 
 @contextmanager
@@ -304,11 +304,15 @@ def _recorded(failed: list[TickFailure], name: str, tell: Tell) -> Iterator[None
 
 
 def _step_line(report: IngestReport, unit: str) -> str:
-    shown = ", ".join(f"{name} +{count:,}" for name, count in report.bindings[:_SHOWN_PARTITIONS])
-    others = f" and {more} more" if (more := len(report.bindings) - _SHOWN_PARTITIONS) > 0 else ""
+    partitions = ", ".join(
+        f"{name} +{count:,}" for name, count in report.bindings[:_SHOWN_PARTITIONS]
+    )
+    more_partitions = (
+        f" and {more} more" if (more := len(report.bindings) - _SHOWN_PARTITIONS) > 0 else ""
+    )
     return (
         f"bound {report.size:,} {unit} of {len(report.bindings)} partitions at {report.at}, "
-        f"{report.rows:,} rows: {shown}{others}"
+        f"{report.rows:,} rows: {partitions}{more_partitions}"
     )
 
 

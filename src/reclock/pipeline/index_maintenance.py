@@ -87,7 +87,7 @@ class _Maintenance:
         while not self._stopping.is_set():
             self._changed.clear()
             try:
-                wanted = {
+                names = {
                     cluster.id: cluster.name
                     for cluster in self._environment.stores.catalog.sync().clusters.values()
                 }
@@ -95,9 +95,9 @@ class _Maintenance:
                 _logger.warning("clusters cannot be read; retrying", error=str(error))
                 self._stopping.wait(1)
                 continue
-            for id in self._clusters.keys() - wanted.keys():
+            for id in self._clusters.keys() - names.keys():
                 self._clusters.pop(id).stop(0)
-            for id, name in wanted.items():
+            for id, name in names.items():
                 if id not in self._clusters:
                     self._clusters[id] = _ClusterMaintenance(self._environment, id)
                     self._clusters[id].start(name)
@@ -175,11 +175,15 @@ class _ClusterMaintenance:
             read_ts = read_time.follow_clock(self._environment, read_ts)
         groups = {id.group for dataflow in maintained for id in collections(dataflow.plan)}
         frontiers = stores.frontiers.get_all({*groups, *(dataflow.id for dataflow in maintained)})
-        others = {index.id for index in catalog.indexes() if index.cluster_id != self._cluster_id}
+        other_indexes = {
+            index.id for index in catalog.indexes() if index.cluster_id != self._cluster_id
+        }
         is_due = has_due_index(maintained, frontiers, read_ts, stores.consensus.clock())
         if follows_clock:
             self._look_s = read_time.CLOCK_STEP_MS / 1000
-        elif not (is_due or self._failures or has_pending_index(maintained, frontiers, others)):
+        elif not (
+            is_due or self._failures or has_pending_index(maintained, frontiers, other_indexes)
+        ):
             self._look_s = _QUIET_S
         return is_due
 

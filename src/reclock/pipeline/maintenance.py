@@ -161,13 +161,13 @@ def _sweep_secrets(stores: Stores) -> int:
     """Delete old values that the catalog does not refer to. A value is stored before the catalog
     refers to it; so the old values are listed first, and then the references."""
     old = stores.secrets.kept_before(Timestamp(stores.clock() - _SECRET_GRACE_MS))
-    needed = cleanup.secrets_of(stores.pending_cleanup.get_all())
+    pending = cleanup.secrets_of(stores.pending_cleanup.get_all())
     named = {
         entry.reference
         for entry in stores.planner_catalog().entries()
         if isinstance(entry, SecretEntry)
     }
-    if unnamed := old - named - needed:
+    if unnamed := old - named - pending:
         stores.secrets.forget(unnamed)
     return len(unnamed)
 
@@ -235,12 +235,12 @@ def advance_since(stores: Stores, frontier: GroupFrontier) -> Timestamp:
     lag_ms = _lag_ms(stores, group)
     if lag_ms is None:
         return frontier.since
-    wanted = followed_since(frontier, lag_ms=lag_ms, read_ts=stores.oracle.read_ts(EPOCH_MS))
+    new_since = followed_since(frontier, lag_ms=lag_ms, read_ts=stores.oracle.read_ts(EPOCH_MS))
     stores.shared_holds.release_idle([group])
     for _ in range(_ATTEMPTS):
-        held = stores.holds.earliest([group]).get(group, wanted)
+        held_at = stores.holds.earliest([group]).get(group, new_since)
         try:
-            stores.frontiers.allow_compaction(group, min(wanted, held))
+            stores.frontiers.allow_compaction(group, min(new_since, held_at))
         except SinceHeld:  # a reader has come since
             continue
         break

@@ -61,17 +61,17 @@ def _due(environment: Environment, is_verified: bool) -> list[DueTable]:
     stores = environment.stores
     recorded = stores.registrations.get_all()
     catalog = stores.planner_catalog()
-    wanted = dict(_wanted(environment, catalog, recorded))
+    entries = dict(_entries_of_sinks(environment, catalog, recorded))
     assert catalog.snapshot is not None
     snapshot = catalog.snapshot
-    kept = {id for id in recorded if not is_dropped(snapshot, id)} | {
+    existing = {id for id in recorded if not is_dropped(snapshot, id)} | {
         sink.sink.continues.creator for sink in sinks(catalog) if sink.sink.continues
     }
-    return list(due(wanted, recorded, kept, stores.clock(), is_verified=is_verified))
+    return list(due(entries, recorded, existing, stores.clock(), is_verified=is_verified))
 
 
 def due(
-    wanted: Mapping[str, tuple[str, TableEntry]],
+    entries: Mapping[str, tuple[str, TableEntry]],
     recorded: Mapping[str, RegisteredTable],
     existing: set[str],
     now: Timestamp,
@@ -79,16 +79,16 @@ def due(
     is_verified: bool = False,
 ) -> Iterator[DueTable]:
     """The registrations to work on, those to be dropped first, because another sink may want the
-    name. ``wanted`` has the names and entries of sinks. A sink that is in neither of ``wanted`` and
+    name. ``entries`` has the names and entries of sinks. A sink that is neither in ``entries`` nor
     ``existing`` was dropped."""
 
     def is_due(table: RegisteredTable) -> bool:
         return is_verified or table.error is None or table.at + RETRY_AFTER_MS <= now
 
     for id, table in recorded.items():
-        if id not in wanted and id not in existing and is_due(table):
+        if id not in entries and id not in existing and is_due(table):
             yield DueTable(replace(table, is_registered=False), False, table)
-    for id, (sink, entry) in wanted.items():
+    for id, (sink, entry) in entries.items():
         present = recorded.get(id)
         if present is None:
             yield DueTable(RegisteredTable(id, sink, entry, now), True, None)
@@ -99,7 +99,7 @@ def due(
             yield DueTable(present, True, present)
 
 
-def _wanted(
+def _entries_of_sinks(
     environment: Environment, catalog: PlannerCatalog, recorded: Mapping[str, RegisteredTable]
 ) -> Iterator[tuple[str, tuple[str, TableEntry]]]:
     """The sinks whose tables are there and are to be registered, with their entries."""
@@ -132,8 +132,8 @@ def _carry_out(environment: Environment, due: DueTable) -> bool:
     table, recorded = due.table, due.recorded
     if due.is_wanted and table != recorded:
         # before the metastore has it, so that it is dropped, whatever happens to this process
-        begun = partial(_begun, recorded, table)
-        if registrations.update(table.sink_id, begun) != table:
+        record = partial(_before_work, recorded, table)
+        if registrations.update(table.sink_id, record) != table:
             return True
         failpoint("registrations.recorded")
         recorded = table
@@ -184,7 +184,7 @@ def _failed(table: RegisteredTable, failure: Exception, now: Timestamp) -> Regis
     )
 
 
-def _begun(
+def _before_work(
     recorded: RegisteredTable | None, table: RegisteredTable, current: RegisteredTable | None
 ) -> RegisteredTable | None:
     """What to record before the work on ``table``, unless another process began it."""

@@ -70,8 +70,8 @@ def restore(backup: Path, home: Path | str | None, *, may_replace: bool) -> Rest
     lake = Folder(settings.lake_root, settings.lake_options)
     consensus = Consensus.connect(settings.consensus.get_secret_value())
     try:
-        known = consensus.read(fence.current)
-        if not may_replace and (known is not None or _own_folders(lake, settings, mark)):
+        leadership = consensus.read(fence.current)
+        if not may_replace and (leadership is not None or _own_folders(lake, settings, mark)):
             raise ConfigurationError(
                 "there is an environment already",
                 hint="--replace deletes it and puts the backup in its place",
@@ -85,7 +85,7 @@ def restore(backup: Path, home: Path | str | None, *, may_replace: bool) -> Rest
         failpoint("restore.lake_copied")
         _copy_consensus(backup / DATA / CONSENSUS, consensus)
         failpoint("restore.consensus_copied")
-        above = max(manifest["epoch"], known.epoch if known is not None else 0)
+        above = max(manifest["epoch"], leadership.epoch if leadership is not None else 0)
         epoch = _lead(settings, consensus, mark, above)
         failpoint("restore.led")
         lake.delete_folder("marks")  # of a process that was writing one when it was fenced

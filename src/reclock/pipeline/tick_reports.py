@@ -123,14 +123,14 @@ class TickReport:
         counts |= {sink.sink: sink.changes for sink in self.emitted}
         return {name: count for name, count in counts.items() if count}
 
-    def has_news(self, known: Collection[TickFailure]) -> bool:
-        """Whether anything changed, waits for another process, fails otherwise than ``known``, or
+    def has_news(self, reported: Collection[TickFailure]) -> bool:
+        """Whether anything changed, waits for another process, fails otherwise than ``reported``, or
         fails no more."""
         return bool(
             self.changed
             or any(report.claimed_by is not None for report in self.ingested)
-            or any(failure not in known for failure in self.failed)
-            or any(failure.name in self.succeeded_names for failure in known)
+            or any(failure not in reported for failure in self.failed)
+            or any(failure.name in self.succeeded_names for failure in reported)
         )
 
     @property
@@ -142,9 +142,9 @@ class TickReport:
             *(sink.sink for sink in self.emitted),
         } - {failure.name for failure in self.failed}
 
-    def summary(self, known: Collection[TickFailure] = ()) -> str:
+    def summary(self, reported: Collection[TickFailure] = ()) -> str:
         """A line for the tick, one for each source that another writer claims, and one for each
-        failure, followed by its detail and hint unless it is ``known`` already."""
+        failure, followed by its detail and hint unless it is ``reported`` already."""
         published, rows = self.published.rows, sum(self.published.rows.values())
         updates = sum(index.updates for report in self.refreshed for index in report.indexes)
         first = (
@@ -163,7 +163,7 @@ class TickReport:
             for name, holder in busy.items()
         ]
         failures = [
-            line for failure in self.failed for line in failure.lines(is_known=failure in known)
+            line for failure in self.failed for line in failure.lines(is_known=failure in reported)
         ]
         return "\n".join([first, *claimed, *failures])
 

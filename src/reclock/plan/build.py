@@ -116,18 +116,18 @@ def reduce(
         return _reduce(plan, group_by, aggregates, column_names)
     # Intervals are grouped by their spans, and of those in a group the smallest is shown.
     intervals = [index for index, key in zip(group_by, spans, strict=True) if index != key]
-    shown = [
+    displayed = [
         Aggregate("min", (ColumnRef(index, plan.desc.types[index]),), plan.desc.types[index])
         for index in intervals
     ]
-    shown_names = [plan.desc.names[index] for index in intervals]
-    grouped = _reduce(wide, spans, [*shown, *aggregates], [*shown_names, *column_names])
+    displayed_names = [plan.desc.names[index] for index in intervals]
+    grouped = _reduce(wide, spans, [*displayed, *aggregates], [*displayed_names, *column_names])
     width = len(group_by)
     places = [
         width + intervals.index(index) if index in intervals else place
         for place, index in enumerate(group_by)
     ]
-    return project(grouped, [*places, *range(width + len(shown), len(grouped.desc))])
+    return project(grouped, [*places, *range(width + len(displayed), len(grouped.desc))])
 
 
 def with_spans(plan: Plan, indexes: Sequence[int]) -> tuple[Plan, list[int]]:

@@ -27,18 +27,18 @@ def _replaced(
     plan: Plan,
     is_meant: Callable[[Call], bool],
     answer: Callable[[Call], Scalar],
-    done: dict[int, Plan],
+    results: dict[int, Plan],
 ) -> Plan:
-    if id(plan) not in done:
-        done[id(plan)] = _with_answers(plan, is_meant, answer, done)
-    return done[id(plan)]
+    if id(plan) not in results:
+        results[id(plan)] = _with_answers(plan, is_meant, answer, results)
+    return results[id(plan)]
 
 
 def _with_answers(
     plan: Plan,
     is_meant: Callable[[Call], bool],
     answer: Callable[[Call], Scalar],
-    done: dict[int, Plan],
+    results: dict[int, Plan],
 ) -> Plan:
     def ask(part: Scalar) -> Scalar | None:
         return answer(part) if isinstance(part, Call) and is_meant(part) else None
@@ -46,7 +46,7 @@ def _with_answers(
     def scalars(parts: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
         return tuple(rewrite(part, ask) for part in parts)
 
-    below = [_replaced(part, is_meant, answer, done) for part in inputs(plan)]
+    below = [_replaced(part, is_meant, answer, results) for part in inputs(plan)]
     if any(new is not old for new, old in zip(below, inputs(plan), strict=True)):
         plan = with_inputs(plan, below)
     if not any(has_call(scalar, is_meant) for scalar in node_scalars(plan)):

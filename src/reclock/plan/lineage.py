@@ -147,8 +147,8 @@ def _lineage(plan: Plan, work_tables: Mapping[tuple[bool, int], Lineage]) -> Lin
         case RecursiveUnion(base=base, step=step, id=id):
             result = of(base)
             while True:
-                known = {**work_tables, (False, id): result}
-                if (wider := result.beside(_lineage(step, known))) == result:
+                tables = {**work_tables, (False, id): result}
+                if (wider := result.beside(_lineage(step, tables))) == result:
                     return result
                 result = wider
         case MutualRecursion(values=values, ids=ids, result=index):
@@ -157,8 +157,8 @@ def _lineage(plan: Plan, work_tables: Mapping[tuple[bool, int], Lineage]) -> Lin
                 before = list(bindings)
                 for position, value in enumerate(values):
                     named = zip(ids, bindings, strict=True)
-                    known = {**work_tables, **{(True, id): binding for id, binding in named}}
-                    bindings[position] = bindings[position].beside(_lineage(value, known))
+                    tables = {**work_tables, **{(True, id): binding for id, binding in named}}
+                    bindings[position] = bindings[position].beside(_lineage(value, tables))
                 if bindings == before:
                     return bindings[index]
 

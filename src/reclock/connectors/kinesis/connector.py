@@ -139,7 +139,7 @@ class Kinesis:
         gives_up: bool = False,
     ) -> list[Increment]:
         """``gives_up``: whether records that may have expired are passed over."""
-        new = self._gone(stream, bound, skips, gives_up)
+        new = self._expired_shards(stream, bound, skips, gives_up)
         current = stream.current(bound)
         ended = {number for number, (_, _, _, is_ended) in current.items() if is_ended} | {
             increment.partition for increment in new
@@ -169,7 +169,7 @@ class Kinesis:
                     "ALTER SOURCE … RESNAPSHOT goes on with the stream that is there now",
                 )
 
-    def _gone(
+    def _expired_shards(
         self, stream: StreamDescription, bound: Bound, skips: Sequence[Skip], gives_up: bool
     ) -> list[Increment]:
         """The end of shards that expired before they were bound to their end. Raises
@@ -345,23 +345,23 @@ class Kinesis:
                 and reached is None
                 and remaining_ranges(task.shard, task.begin, offsets[0], skips)
             ):
-                what = f"no longer has sequence number {own_begin}"
+                problem = f"no longer has sequence number {own_begin}"
                 detail = f"retention took it; the records that are left begin at {offsets[0]}"
-                raise self._expired(task.shard, task.begin, offsets[0], what, detail)
-            wanted = [
+                raise self._expired(task.shard, task.begin, offsets[0], problem, detail)
+            records = [
                 (offset, record)
                 for offset, record in zip(offsets, page.records, strict=True)
                 if offset <= task.last and remaining_ranges(task.shard, offset, offset + 1, skips)
             ]
-            if wanted:
-                yield "", self._decode(wanted, task.shard)
+            if records:
+                yield "", self._decode(records, task.shard)
             reached = offsets[-1] if offsets else reached
             if reached is not None and reached >= task.last:
                 return
             if page.is_tip:
                 break
-        what = f"no longer has sequence number {task.last % INCARNATION}"
-        raise self._expired(task.shard, task.begin, task.last + 1, what, "retention took it")
+        problem = f"no longer has sequence number {task.last % INCARNATION}"
+        raise self._expired(task.shard, task.begin, task.last + 1, problem, "retention took it")
 
     def _decode(self, records: Sequence[tuple[int, Mapping[str, Any]]], shard: int) -> pa.Table:
         offsets = [offset for offset, _ in records]

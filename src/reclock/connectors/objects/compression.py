@@ -76,12 +76,12 @@ class Unzipped:
         stream, at = zlib.decompressobj(_GZIP), 0
         try:
             for piece in self.store.read(bucket, listed.key, 0, listed.size):
-                rest = piece
-                while rest:
+                compressed = piece
+                while compressed:
                     if stream.eof:  # another member follows
                         stream = zlib.decompressobj(_GZIP)
-                    chunk = stream.decompress(rest, CHUNK_BYTES)
-                    rest = stream.unused_data if stream.eof else stream.unconsumed_tail
+                    chunk = stream.decompress(compressed, CHUNK_BYTES)
+                    compressed = stream.unused_data if stream.eof else stream.unconsumed_tail
                     at += len(chunk)
                     if chunk:
                         yield chunk

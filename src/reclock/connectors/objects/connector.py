@@ -83,13 +83,13 @@ class Objects:
     def probe(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
         if self.queue is None:
             return self.probe_until(bound, MAXIMUM, skips)
-        known = self._newest_readings(bound)
-        lengths = {key: evidence.length for key, evidence in known.items()}
+        readings = self._newest_readings(bound)
+        lengths = {key: evidence.length for key, evidence in readings.items()}
         keys = self.queue.keys_to_probe(self.connector.bucket, lengths)
         if keys is not None:
-            keys |= {key for key in self.restarts if key in known and not known[key].length}
+            keys |= {key for key in self.restarts if key in readings and not readings[key].length}
         growths = scan.probe(
-            self.store, self.connector, self.format, self.desc, known, skips, only=keys
+            self.store, self.connector, self.format, self.desc, readings, skips, only=keys
         )
         self.queue.mark_probed(
             keys, {growth.key: growth.upper for growth in growths if growth.upper > growth.lower}

@@ -20,37 +20,37 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
     out: list[str] = []
     depth = at = 0
     while at < len(pattern):
-        rest = pattern[at:]
+        remaining = pattern[at:]
         at_segment_start = at == 0 or pattern[at - 1] == "/"
-        if at_segment_start and rest.startswith("**/"):
+        if at_segment_start and remaining.startswith("**/"):
             out.append("(?:[^/]+/)*")
             at += 3
-        elif at_segment_start and rest == "**":
+        elif at_segment_start and remaining == "**":
             out.append(".*")
             at += 2
-        elif rest.startswith("**"):
+        elif remaining.startswith("**"):
             raise _invalid(pattern, '"**" must be a whole segment')
-        elif rest[0] == "*":
+        elif remaining[0] == "*":
             out.append("[^/]*")
             at += 1
-        elif rest[0] == "?":
+        elif remaining[0] == "?":
             out.append("[^/]")
             at += 1
-        elif rest[0] == "[":
-            if not (match := re.match(r"\[([!^]?)(\]?[^]]*)\]", rest)) or not match[2]:
+        elif remaining[0] == "[":
+            if not (match := re.match(r"\[([!^]?)(\]?[^]]*)\]", remaining)) or not match[2]:
                 raise _invalid(pattern, '"[" is not closed')
             members = re.sub(r"([\\\[\]^&~|])", r"\\\1", match[2])
             out.append(f"(?!/)[{'^' if match[1] else ''}{members}]")
             at += match.end()
-        elif rest[0] in "{}" or (rest[0] == "," and depth):
-            depth += {"{": 1, "}": -1}.get(rest[0], 0)
+        elif remaining[0] in "{}" or (remaining[0] == "," and depth):
+            depth += {"{": 1, "}": -1}.get(remaining[0], 0)
             if depth not in (0, 1):
                 raise _invalid(pattern, '"{" and "}" do not pair, or are nested')
-            out.append({"{": "(?:", "}": ")", ",": "|"}[rest[0]])
+            out.append({"{": "(?:", "}": ")", ",": "|"}[remaining[0]])
             at += 1
         else:
-            escaped = rest[0] == "\\" and len(rest) > 1
-            out.append(re.escape(rest[1] if escaped else rest[0]))
+            escaped = remaining[0] == "\\" and len(remaining) > 1
+            out.append(re.escape(remaining[1] if escaped else remaining[0]))
             at += 2 if escaped else 1
     if depth:
         raise _invalid(pattern, '"{" is not closed')

@@ -157,11 +157,11 @@ class Postgres:
                 )
             slot = find_slot(connection, self.upstream.slot)
             if slot is None or slot.is_lost:
-                what = (
+                problem = (
                     "no longer has" if slot is None else "let changes go that were not read, behind"
                 )
                 raise self._lost(
-                    lower, f'{what} the replication slot "{self.upstream.slot}"', _MISSED
+                    lower, f'{problem} the replication slot "{self.upstream.slot}"', _MISSED
                 )
             if slot.confirmed > lower:
                 ahead = f"it stands at {format_lsn(slot.confirmed)}, bound is {format_lsn(lower)}"
@@ -256,11 +256,11 @@ class Postgres:
             )
             for table in self.outputs:
                 may_read = published.get(table, False)
-                seen = "in the publication" if table in published else "not in the publication"
+                status = "in the publication" if table in published else "not in the publication"
                 yield CheckResult(
                     f"table {table}",
                     may_read,
-                    seen + ("" if may_read else "; SELECT is not granted"),
+                    status + ("" if may_read else "; SELECT is not granted"),
                 )
             slot = find_slot(connection, self.upstream.slot)
             if slot is None:

@@ -36,9 +36,9 @@ def _computing_after(join: Join) -> Plan:
 def _without_columns(join: Join, side: int) -> Plan | None:
     """The rows of ``join``, computing after it what the input ``side`` computes last and could
     fail; None if there is nothing of the kind."""
-    shown, input = list(range(len(inputs(join)[side].desc))), inputs(join)[side]
+    origins, input = list(range(len(inputs(join)[side].desc))), inputs(join)[side]
     while isinstance(input, Project):
-        shown, input = [input.indexes[i] for i in shown], input.input
+        origins, input = [input.indexes[i] for i in origins], input.input
     if not isinstance(input, Map):
         return None
     width, left_width = len(input.input.desc), len(join.left.desc)
@@ -46,30 +46,32 @@ def _without_columns(join: Join, side: int) -> Plan | None:
     for column in frozenset[int]().union(*map(columns_of, join.residual)):
         if (column >= left_width) is (side == 1):
             compared.add(column - left_width * side)
-    stays = {shown[column] for column in compared}
+    stays = {origins[column] for column in compared}
     computed = dict(enumerate(input.scalars, width))
     moved = [i for i, scalar in computed.items() if could_error(scalar) and i not in stays]
-    if not set(moved) & set(shown):
+    if not set(moved) & set(origins):
         return None
-    kept = [i for i in computed if i not in moved]
+    staying = [i for i in computed if i not in moved]
     below = map_columns(
-        input.input, [computed[i] for i in kept], [input.desc.names[i] for i in kept]
+        input.input, [computed[i] for i in staying], [input.desc.names[i] for i in staying]
     )
-    places = {**{i: i for i in range(width)}, **{i: width + n for n, i in enumerate(kept)}}
+    places = {**{i: i for i in range(width)}, **{i: width + n for n, i in enumerate(staying)}}
 
     def place(column: int) -> int:
         """Where the new join has a column of the old one that does not move."""
         if side == 1:
             return (
-                column if column < left_width else left_width + places[shown[column - left_width]]
+                column if column < left_width else left_width + places[origins[column - left_width]]
             )
         return (
-            places[shown[column]] if column < left_width else column - left_width + len(below.desc)
+            places[origins[column]]
+            if column < left_width
+            else column - left_width + len(below.desc)
         )
 
     def place_key(pair: tuple[int, int]) -> tuple[int, int]:
         left, right = pair
-        return (left, places[shown[right]]) if side == 1 else (places[shown[left]], right)
+        return (left, places[origins[right]]) if side == 1 else (places[origins[left]], right)
 
     left, right = (join.left, below) if side == 1 else (below, join.right)
     joined = replace(
@@ -91,7 +93,7 @@ def _without_columns(join: Join, side: int) -> Plan | None:
     indexes = []
     for column in range(len(join.desc)):
         of_side = column - start if side == 1 or column < left_width else -1
-        origin = shown[of_side] if of_side >= 0 else None
+        origin = origins[of_side] if of_side >= 0 else None
         indexes.append(later[origin] if origin in later else place(column))
     names = [input.desc.names[i] for i in moved]
     return Project(map_columns(_computing_after(joined), scalars, names), tuple(indexes), join.desc)
