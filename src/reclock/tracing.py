@@ -1,7 +1,8 @@
 """Spans of ticks and statements, for OpenTelemetry.
 
-The variables of OpenTelemetry configure it: spans are sent if one of them names an endpoint, and cost
-next to nothing otherwise. A span has names and numbers, but no text of a statement and no values.
+The variables of OpenTelemetry configure it: spans are sent if one of them names an endpoint, and
+cost next to nothing otherwise. A span has names and numbers, but no text of a statement and no
+values.
 """
 
 from __future__ import annotations
@@ -77,7 +78,8 @@ def _is_wanted() -> bool:
 
 
 def _make_tracer() -> Tracer | None:
-    """A tracer of the provider that the process has, as in Airflow's tasks, or else of a new one."""
+    """A tracer of the provider that the process has, as in Airflow's tasks, or else of a new
+    one."""
     try:
         from opentelemetry import trace
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter

@@ -164,7 +164,7 @@ def test_keys_are_known_after_the_log_was_applied_and_files_were_merged(
     run(session, "DELETE FROM t WHERE a = 1")
     tables.apply()
     # as a new process, which finds it all in files
-    tables.key_indexes.forget(next(iter(tables.log.known())))
+    tables.key_indexes.forget(next(iter(tables.log.table_ids())))
     assert refused(session, "INSERT INTO t VALUES (1, 'x'), (2, 'x')") == "23505"
     run(session, "INSERT INTO t VALUES (1, 'x'), (2, 'y')")
 
@@ -175,7 +175,7 @@ def test_keys_that_could_not_be_read_are_read_by_the_next_statement(
     session = Session(environment)
     run(session, "CREATE TABLE t (a int PRIMARY KEY); INSERT INTO t VALUES (1)")
     tables = environment.stores.tables
-    tables.key_indexes.forget(next(iter(tables.log.known())))
+    tables.key_indexes.forget(next(iter(tables.log.table_ids())))
     with monkeypatch.context() as patched:
         patched.setattr(
             KeyIndex, "_rebuild", lambda self: (_ for _ in ()).throw(OSError("the store is away"))

@@ -64,7 +64,7 @@ def test_a_definition_waits_for_nobody(environment: Environment) -> None:
     seat(environment, "ghost").take()
     sql(environment, "CREATE TABLE t (a int); DROP TABLE t; CREATE TABLE t (a int)")
     assert environment.control_plane.storage_controller.frontier < upper(environment)
-    assert environment.stores.tables.log.known() == frozenset()
+    assert environment.stores.tables.log.table_ids() == frozenset()
 
 
 def test_without_a_leader_whoever_needs_a_collection_leads_for_one_step(
@@ -209,7 +209,7 @@ def test_a_leader_that_slept_over_its_lease_makes_nothing_that_was_dropped(
 
     monkeypatch.setattr(failpoints, "on_reach", sleep)
     environment.control_plane.storage_controller.step()
-    assert environment.stores.tables.log.known() == frozenset()
+    assert environment.stores.tables.log.table_ids() == frozenset()
     assert not ids & environment.stores.frontiers.get_all().keys()
 
 

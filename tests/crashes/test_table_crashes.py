@@ -146,9 +146,9 @@ def test_a_table_whose_rows_are_written_again_is_the_old_or_the_new(
 def test_a_table_half_made_is_made_by_repeating(opened, killed_at: str) -> None:
     tables, url, lake = opened
     die_at(killed_at, storage_worker.create_table, url, lake)
-    assert "u9" not in tables.log.known()
+    assert "u9" not in tables.log.table_ids()
     tables.create("u9", DESC, at=Timestamp(5))
-    assert "u9" in tables.log.known()
+    assert "u9" in tables.log.table_ids()
 
 
 @pytest.mark.parametrize("killed_at", ["tables.drop.before_forget"])
@@ -161,5 +161,5 @@ def test_a_table_half_dropped_takes_nobody_along_and_is_dropped_by_repeating(
     assert read(tables, A) == [{("x", 1): 1}]
     tables.apply()
     tables.drop(C)
-    assert C not in tables.log.known()
+    assert C not in tables.log.table_ids()
     check_followed(tables, {("x", 1): 1}, {})

@@ -51,7 +51,7 @@ def test_a_table_that_cannot_be_made_can_be_dropped(tmp_path: Path) -> None:
         (Path(environment.stores.lake.root) / "u1").touch()
         sql(environment, "CREATE TABLE u (a int); CREATE TABLE v (a int); INSERT INTO v VALUES (3)")
         sql(environment, "DROP TABLE u; INSERT INTO v VALUES (4)")
-        assert environment.stores.tables.log.known() == {GlobalId("u2")}
+        assert environment.stores.tables.log.table_ids() == {GlobalId("u2")}
         assert environment.stores.stored_objects.unready() == {}
 
 

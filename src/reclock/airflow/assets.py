@@ -15,8 +15,8 @@ _PARTS = re.compile(r'"((?:[^"]|"")+)"|([^."]+)')
 
 
 def relation_asset(name: str) -> Asset:
-    """The asset of the source, table, view or sink, ``reclock://<database>/<schema>/<name>``, for a DAG's
-    schedule.
+    """The asset of the source, table, view or sink, ``reclock://<database>/<schema>/<name>``, for a
+    DAG's schedule.
 
     What ``name`` leaves out is the database ``reclock`` and the schema ``public``. Parts may be
     quoted, as in SQL.

@@ -151,30 +151,30 @@ class PublishedInput:
 def inputs(client: Client, relation: str) -> list[PublishedInput]:
     """What a query over the relation reads, with frontiers that this does not move."""
     query = f"EXPLAIN TIMESTAMP SELECT * FROM {relation_name(relation)}"
-    found: list[PublishedInput] = []
+    inputs_read: list[PublishedInput] = []
     name = id = ""
     for (line,) in client.sql(query).rows():
         if match := _INPUT.fullmatch(line):
             name, id = match["name"], match["id"]
         elif match := _UPPER.match(line):
-            found.append(PublishedInput(name, id, int(match["upper"])))
-    return found
+            inputs_read.append(PublishedInput(name, id, int(match["upper"])))
+    return inputs_read
 
 
 def changes_since(
-    client: Client, relations: Sequence[str], seen: int | None
+    client: Client, relations: Sequence[str], after: int | None
 ) -> tuple[int, dict[str, int]]:
-    """The newest time at which all relations are complete, and how many updates each had after
-    ``seen`` up to it; those without any are left out. With None, nothing has changed.
+    """The newest time at which all relations are complete, and how many updates each had
+    later than ``after`` up to it; those without any are left out. With None, nothing has changed.
 
-    Raises ``NotReadable`` if ``seen`` cannot be read any more.
+    Raises ``NotReadable`` if ``after`` cannot be read any more.
     """
     uppers = [input.upper for relation in relations for input in inputs(client, relation)]
-    time = max(min(uppers, default=0) - 1, seen or 0)
+    time = max(min(uppers, default=0) - 1, after or 0)
     counts: dict[str, int] = {}
-    if seen is not None and time > seen:
+    if after is not None and time > after:
         for relation in relations:
-            with client.subscribe(relation, as_of=seen, up_to=time + 1, snapshot=False) as changes:
+            with client.subscribe(relation, as_of=after, up_to=time + 1, snapshot=False) as changes:
                 if count := sum(len(batch) for batch in changes):
                     counts[relation] = count
     return time, counts

@@ -1,5 +1,5 @@
-"""What Airflow loads through the entry point ``airflow.plugins``, or from the folder `plugins/`: the page *Reclock* in its UI, and
-the timetable of ``reclock_backfill``.
+"""What Airflow loads through the entry point ``airflow.plugins``, or from the folder `plugins/`:
+the page *Reclock* in its UI, and the timetable of ``reclock_backfill``.
 
 The page shows every object with its freshness and errors, and the data docs, behind the same login.
 

@@ -108,9 +108,9 @@ class ReclockCaughtUpSensor(ReclockSensor):
     """Waits until everything that the upstreams of the sources had at a time is published.
 
     Returns the newest time in milliseconds for which that is known of all of them: ``AS OF`` it,
-    the rows are there. The time is the end of the run's data interval unless ``time`` names another.
-    A tick must ask the upstreams later than that; a reader moves a relation's time too, but asks no
-    upstream. The task fails if a source that is late is stalled.
+    the rows are there. The time is the end of the run's data interval unless ``time`` names
+    another. A tick must ask the upstreams later than that; a reader moves a relation's time too,
+    but asks no upstream. The task fails if a source that is late is stalled.
     """
 
     template_fields = ("sources", "time", "reclock_conn_id")
@@ -130,10 +130,10 @@ class ReclockChecksSensor(ReclockSensor):
     """Waits until the sources are published beyond a time, and fails unless all their audits in the
     run's data interval passed.
 
-    ``since`` (exclusive) and ``time`` (inclusive) name another interval; ``checks`` names the checks
-    that count, if not all do. A source with a failed check is not published, so the task fails with
-    its error; one that was waived is published, and the task fails too. Returns the audits:
-    ``source``, ``at``, ``outcome``, ``rows`` and ``page``.
+    ``since`` (exclusive) and ``time`` (inclusive) name another interval; ``checks`` names the
+    checks that count, if not all do. A source with a failed check is not published, so the task
+    fails with its error; one that was waived is published, and the task fails too. Returns the
+    audits: ``source``, ``at``, ``outcome``, ``rows`` and ``page``.
     """
 
     template_fields = ("sources", "since", "time", "checks", "reclock_conn_id")

@@ -146,19 +146,19 @@ class ReclockStepOperator(BaseOperator):
 
         from reclock.airflow.triggers import ReclockStepTrigger
 
-        deadline, told = time.monotonic() + self.defer_after_s, 0
+        deadline, printed = time.monotonic() + self.defer_after_s, 0
         while True:
             lines, outcome = process.look(
-                key, after=told, wait_s=max(0.0, min(10.0, deadline - time.monotonic()))
+                key, after=printed, wait_s=max(0.0, min(10.0, deadline - time.monotonic()))
             )
             for line in lines:
                 self.log.info("%s", line)
-            told += len(lines)
+            printed += len(lines)
             if outcome is not None:
                 return outcome
             if time.monotonic() >= deadline:
                 self.log.info("waiting in the triggerer")
-                trigger = ReclockStepTrigger(key=key, told=told, warm_conn_id=self.warm_conn_id)
+                trigger = ReclockStepTrigger(key=key, told=printed, warm_conn_id=self.warm_conn_id)
                 timeout: timedelta | None = self.execution_timeout
                 self.defer(trigger=trigger, method_name="resume", timeout=timeout)
 

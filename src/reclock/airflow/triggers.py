@@ -107,18 +107,18 @@ class ReclockStepTrigger(BaseTrigger):
         from reclock.airflow.warm import WarmProcess, WarmProcessGone, WarmProcessRefuses
 
         process = WarmProcess.of(await BaseHook.aget_connection(self.warm_conn_id))
-        told = self.told
+        printed = self.told
         while True:
             try:
                 lines, outcome = await asyncio.to_thread(
-                    process.look, self.key, after=told, wait_s=0
+                    process.look, self.key, after=printed, wait_s=0
                 )
             except (WarmProcessGone, WarmProcessRefuses) as gone:
                 yield TriggerEvent({"gone": str(gone)})
                 return
             for line in lines:
                 self.log.info("%s", line)
-            told += len(lines)
+            printed += len(lines)
             if outcome is not None:
                 yield TriggerEvent({"outcome": outcome})
                 return
@@ -165,23 +165,23 @@ class ReclockPublishedTrigger(BaseEventTrigger):
         from reclock.errors import ReclockError
 
         hook = await open_hook(self.reclock_conn_id)
-        stored = seen = await self._stored_time()
+        stored = watched = await self._stored_time()
         while True:
             try:
-                time, changes = await asyncio.to_thread(self._changes, hook, seen)
+                time, changes = await asyncio.to_thread(self._changes, hook, watched)
             except ReclockError as error:  # the relations may be created, or readable, later
                 self.log.warning("the check failed and is repeated: %s", full_message(error))
-                seen = seen if is_transient(error) else None
+                watched = watched if is_transient(error) else None
             else:
-                if seen is None:
+                if watched is None:
                     self.log.info("watching from %d on", time)
-                seen = time
+                watched = time
                 if changes:
                     yield TriggerEvent({"time": time, "changes": changes})
             await asyncio.sleep(self.poke_interval)
             # Airflow stores the event meanwhile: the time goes after it, so that no event is lost.
-            if seen is not None and seen != stored and await self._store_time(seen):
-                stored = seen
+            if watched is not None and watched != stored and await self._store_time(watched):
+                stored = watched
 
     @property
     def _key(self) -> str:
@@ -213,12 +213,12 @@ class ReclockPublishedTrigger(BaseEventTrigger):
             return False
         return True
 
-    def _changes(self, hook: ReclockHook, seen: int | None) -> tuple[int, dict[str, int]]:
+    def _changes(self, hook: ReclockHook, after: int | None) -> tuple[int, dict[str, int]]:
         """See ``changes_since``."""
         from reclock.airflow.conditions import changes_since
 
         with hook.get_client() as client:
-            return changes_since(client, self.relations, seen)
+            return changes_since(client, self.relations, after)
 
 
 async def open_hook(reclock_conn_id: str) -> ReclockHook:

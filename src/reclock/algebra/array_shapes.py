@@ -35,12 +35,12 @@ def check_value(value: Any, type: ScalarType) -> None:
     check_dimensions(with_dimensions(value, type), type)
 
 
-def check_dimensions(found: ScalarType, type: ScalarType) -> None:
+def check_dimensions(value_type: ScalarType, type: ScalarType) -> None:
     """Raises ``UnsupportedSql`` unless both array types have as many dimensions."""
-    if found.dimensions != type.dimensions:
+    if value_type.dimensions != type.dimensions:
         raise UnsupportedSql(
-            f"an array of {_counted(found)} cannot be used as an array of {_counted(type)}",
-            hint=f"a column for it has type {found}",
+            f"an array of {_counted(value_type)} cannot be used as an array of {_counted(type)}",
+            hint=f"a column for it has type {value_type}",
         )
 
 

@@ -1,4 +1,5 @@
-"""Bytes as text: PostgreSQL's encodings, and its hashes of texts. Bytes are given in hexadecimal."""
+"""Bytes as text: PostgreSQL's encodings, and its hashes of texts. Bytes are given in
+hexadecimal."""
 
 from __future__ import annotations
 

@@ -50,26 +50,26 @@ ErrorIntervals = tuple[ErrorInterval, ...]
 """In order of time; they do not overlap, and at most the last one lasts."""
 
 
-def with_answer(known: ErrorIntervals, at: Timestamp) -> ErrorIntervals:
-    """``known`` when the collection has an answer at ``at``, a time later than all that was known:
-    an error that lasted ends."""
-    if known and known[-1].upper is None:
-        return (*known[:-1], replace(known[-1], upper=at))
-    return known
+def with_answer(intervals: ErrorIntervals, at: Timestamp) -> ErrorIntervals:
+    """``intervals`` after the collection has an answer at ``at``, a time later than all of them: an
+    error that lasted ends."""
+    if intervals and intervals[-1].upper is None:
+        return (*intervals[:-1], replace(intervals[-1], upper=at))
+    return intervals
 
 
 def with_error(
-    known: ErrorIntervals, at: Timestamp, error: ReclockError, *, is_first: bool
+    intervals: ErrorIntervals, at: Timestamp, error: ReclockError, *, is_first: bool
 ) -> ErrorIntervals:
-    """``known`` when the query raises ``error`` at ``at``, a time later than all that was known. A
-    lasting error that is the same goes on; another one ends. ``is_first``: nothing was known of any
-    earlier time."""
-    found = ErrorInterval(
+    """``intervals`` after the query raised ``error`` at ``at``, a time later than all of them. If
+    the same error lasts already, it goes on; another one ends. ``is_first``: nothing is known of
+    any earlier time."""
+    interval = ErrorInterval(
         MINIMUM if is_first else at, None, error.sqlstate, error.message, error.detail
     )
-    if known and replace(known[-1], lower=found.lower) == found:
-        return known
-    return (*with_answer(known, at), found)
+    if intervals and replace(intervals[-1], lower=interval.lower) == interval:
+        return intervals
+    return (*with_answer(intervals, at), interval)
 
 
 def without_past(known: ErrorIntervals, since: Timestamp) -> ErrorIntervals:

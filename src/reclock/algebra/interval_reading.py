@@ -132,7 +132,7 @@ def _verbose(text: str, default_unit: str, *, is_minutes: bool) -> Interval:
     """PostgreSQL's and the SQL standard's forms, read from right to left as PostgreSQL does.
 
     With ``is_minutes``, ``12:34`` is minutes and seconds."""
-    total, seen, unit = _Sum(), set[str](), ""
+    total, given_units, unit = _Sum(), set[str](), ""
     is_unit_open = is_ago = False
     for place, (kind, field) in enumerate(reversed(_tokens(text))):
         if kind == "word":
@@ -147,22 +147,22 @@ def _verbose(text: str, default_unit: str, *, is_minutes: bool) -> Interval:
             continue
         is_unit_open = False
         if ":" in field:
-            _mark(seen, {"hour", "minute", *_SECONDS})
+            _mark(given_units, {"hour", "minute", *_SECONDS})
             total.microseconds += _time(field, is_minutes=is_minutes)
             unit = "day"
             continue
         unit = unit or default_unit
         if years := _YEARS_MONTHS.fullmatch(field):
             unit = "month"
-            _mark(seen, {unit})
+            _mark(given_units, {unit})
             total.months += _years_months(years)
             continue
         whole, fraction = _number(field)
         is_all_seconds = unit == "second" and fraction
-        _mark(seen, _SECONDS if is_all_seconds else {unit})
+        _mark(given_units, _SECONDS if is_all_seconds else {unit})
         total.add(unit, whole, fraction)
         unit = "day" if unit == "hour" else unit
-    if not seen or is_unit_open:
+    if not given_units or is_unit_open:
         raise ValueError(text)
     return -total.interval() if is_ago else total.interval()
 
@@ -189,11 +189,11 @@ def _leading(text: str, at: int) -> str:
     return match[0] if match else ""
 
 
-def _mark(seen: set[str], units: set[str]) -> None:
+def _mark(given_units: set[str], units: set[str]) -> None:
     """Raises ``ValueError`` if a unit was given before."""
-    if seen & units:
+    if given_units & units:
         raise ValueError("a unit is given twice")
-    seen |= units
+    given_units |= units
 
 
 def _time(token: str, *, is_minutes: bool) -> int:

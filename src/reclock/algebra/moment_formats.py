@@ -1,4 +1,5 @@
-"""``to_timestamp`` and ``to_date``: moments read by a format, as PostgreSQL's ``formatting.c`` does."""
+"""``to_timestamp`` and ``to_date``: moments read by a format, as PostgreSQL's ``formatting.c``
+does."""
 
 from __future__ import annotations
 

@@ -157,16 +157,16 @@ def type_rows() -> Iterator[TypeId]:
     """Every type, those of arrays included, by number."""
     arrays = (
         TypeId(
-            each.array_oid,
+            entry.array_oid,
             0,
-            f"_{each.name}",
+            f"_{entry.name}",
             -1,
-            "P" if each.category == "P" else "A",
-            ScalarType(TypeName.ARRAY, element=each.type),
+            "P" if entry.category == "P" else "A",
+            ScalarType(TypeName.ARRAY, element=entry.type),
         )
-        for each in [*_TYPES, *_VECTORS.values()]
+        for entry in [*_TYPES, *_VECTORS.values()]
     )
-    return iter(sorted([*_TYPES, *_VECTORS.values(), *arrays], key=lambda each: each.oid))
+    return iter(sorted([*_TYPES, *_VECTORS.values(), *arrays], key=lambda entry: entry.oid))
 
 
 def object_oid(id: str | int) -> int:

@@ -1,7 +1,7 @@
 """Ranges: sets of the values between two bounds, and their text as PostgreSQL writes it.
 
-A bound is a cut: a place before or after a value, or beyond all values. A range is what lies between
-two cuts, so that every operator compares cuts, whatever the bounds include.
+A bound is a cut: a place before or after a value, or beyond all values. A range is what lies
+between two cuts, so that every operator compares cuts, whatever the bounds include.
 
 Functions of this module take the text of a range in normal form: of equal ranges, the texts are
 equal. The values of its bounds are compared as numbers if they look like numbers, otherwise as

@@ -285,8 +285,8 @@ class TextLimit:
 
 @dataclass(frozen=True, slots=True)
 class MomentLimit:
-    """Of a column that is ``timestamp(p)``, ``timestamptz(p)`` or ``time(p)``: its moments are rounded
-    to so many digits after the seconds."""
+    """Of a column that is ``timestamp(p)``, ``timestamptz(p)`` or ``time(p)``: its moments are
+    rounded to so many digits after the seconds."""
 
     digits: int
     type: ScalarType

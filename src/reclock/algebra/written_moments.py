@@ -1,6 +1,6 @@
-"""The forms other than ISO 8601 in which PostgreSQL reads dates and moments: ``Feb 10 5:32PM 1997``,
-``2/10/1997`` (the month first, as with its ``DateStyle`` ``ISO, MDY``), ``19970210 173201-08``,
-``1997.041``, ``J2450490``."""
+"""The forms other than ISO 8601 in which PostgreSQL reads dates and moments: ``Feb 10 5:32PM
+1997``, ``2/10/1997`` (the month first, as with its ``DateStyle`` ``ISO, MDY``), ``19970210
+173201-08``, ``1997.041``, ``J2450490``."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ once."""
 
 
 def iso_form(text: str) -> str | None:
-    """``text`` as ``YYYY-MM-DD HH:MM:SS zone``, whose parts after the date may be absent; None if it
-    is no moment."""
+    """``text`` as ``YYYY-MM-DD HH:MM:SS zone``, whose parts after the date may be absent; None if
+    it is no moment."""
     read, at = _Moment(), 0
     while at < len(text):
         if text[at] in _IGNORED_SIGNS:
@@ -181,12 +181,12 @@ class _Moment:
             year += 2000 if year < 70 else 1900
         written = f"{year:04d}-{self.month:02d}-{int(self.day):02d}"
         if self.clock:
-            hour, *rest = self.clock.split(":")
+            hour, *later_fields = self.clock.split(":")
             if self.is_afternoon is not None:
                 is_on_clock = 1 <= int(hour) <= 12
                 hour = str(int(hour) % 12 + 12 * self.is_afternoon) if is_on_clock else "99"
             written += " " + ":".join(
-                [hour, *(part if part[1:2].isdigit() else f"0{part or 0}" for part in rest)]
+                [hour, *(part if part[1:2].isdigit() else f"0{part or 0}" for part in later_fields)]
             )
         elif self.is_afternoon is not None:
             return None

@@ -132,13 +132,13 @@ def zone_name(name: str) -> str | None:
 
 def known_zone(name: str) -> str:
     """As ``zone_name``. Raises ``InvalidOption`` if there is none."""
-    known = zone_name(name)
-    if known is None:
+    zone = zone_name(name)
+    if zone is None:
         raise InvalidOption(
             f'time zone "{name}" not recognized',
             hint="one of pg_timezone_names, such as Europe/Berlin",
         )
-    return known
+    return zone
 
 
 def offset(name: str, local: datetime) -> timedelta:
@@ -150,12 +150,12 @@ def offset(name: str, local: datetime) -> timedelta:
     """
     if (hours := _HOURS_OF_ABBREVIATIONS.get(name.lower())) is not None:
         return timedelta(hours=hours)
-    known = zone_name(name)
-    if known is None and "/" in name:
+    canonical_name = zone_name(name)
+    if canonical_name is None and "/" in name:
         raise InvalidOption(f'time zone "{name.lower()}" not recognized')
-    if known is None:
+    if canonical_name is None:
         raise ValueError(name)
-    zone = ZoneInfo(known)
+    zone = ZoneInfo(canonical_name)
     folds = (1,) if name.lower() in _ALIASES else (0, 1)
     offsets = [local.replace(tzinfo=zone, fold=fold).utcoffset() for fold in folds]
     return min(each for each in offsets if each is not None)

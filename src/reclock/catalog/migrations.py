@@ -52,8 +52,8 @@ def migrate(
     events: Rows | None = None,
     steps: Mapping[int, Migration] | None = None,
 ) -> dict[tuple[str, str], str]:
-    """Migrate ``rows`` from layout ``from_version`` to layout ``to_version``, with the version object.
-    Migrations see ``events``, the objects of append-only kinds, which stay as they are.
+    """Migrate ``rows`` from layout ``from_version`` to layout ``to_version``, with the version
+    object. Migrations see ``events``, the objects of append-only kinds, which stay as they are.
 
     Raises ``CatalogVersionUnsupported`` if no migrations lead there, ``MigrationFailed`` if one
     does not succeed.

@@ -64,7 +64,8 @@ class CatalogTransaction:
         spec = spec_of(catalog_object)
         if spec.allocated is not None and spec.allocated(catalog_object) not in self._allocated:
             raise CatalogError(
-                f'the id of {spec.kind} "{label(catalog_object)}" was not allocated by this transaction'
+                f'the id of {spec.kind} "{label(catalog_object)}" was not allocated by this '
+                "transaction"
             )
         if spec.is_append_only:
             self._appended.append(catalog_object)

@@ -24,8 +24,8 @@ Json = Annotated[bool, typer.Option("--json", help="print JSON, an object a line
 
 @contextmanager
 def errors_on_stderr() -> Iterator[None]:
-    """Print a ``ReclockError``, what a disk refuses, and a missing extra like PostgreSQL on standard error, and
-    exit with code 1. Other errors are bugs and propagate."""
+    """Print a ``ReclockError``, what a disk refuses, and a missing extra like PostgreSQL on
+    standard error, and exit with code 1. Other errors are bugs and propagate."""
     try:
         yield
     except ReclockError as error:

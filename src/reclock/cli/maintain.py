@@ -41,15 +41,15 @@ def _table(report: MaintenanceReport) -> Result:
     rows = [
         (
             group.name,
-            str(done.collection),
+            str(compaction.collection),
             group.since_before,
             group.since_after,
-            done.files_before,
-            done.files_after,
-            done.freed_bytes,
+            compaction.files_before,
+            compaction.files_after,
+            compaction.freed_bytes,
         )
         for group in report.groups
-        for done in group.collections
+        for compaction in group.collections
     ]
     table = pa.Table.from_pylist([dict(zip(_DESC.names, row, strict=True)) for row in rows])
     return Result("MAINTAIN", _DESC, table.to_batches())

@@ -78,20 +78,20 @@ def _problems(count: int) -> Text:
 
 def _objects(objects: tuple[ObjectOverview, ...]) -> Table:
     rows = []
-    for it in objects:
-        style = _PROBLEM_STYLE if it.is_problem else _STYLES.get(it.status, "")
-        phase = f" ({it.claim_phase})" if it.claim_phase else ""
-        moved = (f"{it.total.updates:,}", size(it.total.bytes)) if it.total else ("", "")
+    for entry in objects:
+        style = _PROBLEM_STYLE if entry.is_problem else _STYLES.get(entry.status, "")
+        phase = f" ({entry.claim_phase})" if entry.claim_phase else ""
+        moved = (f"{entry.total.updates:,}", size(entry.total.bytes)) if entry.total else ("", "")
         rows.append(
             {
-                "Object": Text(it.name),
-                "Type": Text(it.type),
-                "Status": Text.assemble((it.status, style), phase),
-                "Behind": Text("" if it.lag_ms is None else duration(it.lag_ms)),
+                "Object": Text(entry.name),
+                "Type": Text(entry.type),
+                "Status": Text.assemble((entry.status, style), phase),
+                "Behind": Text("" if entry.lag_ms is None else duration(entry.lag_ms)),
                 "Rows": Text(moved[0]),
                 "Bytes": Text(moved[1]),
-                "Last refresh or audit": Text(_last_work(it)),
-                "Held back by": Text(it.culprit or ""),
+                "Last refresh or audit": Text(_last_work(entry)),
+                "Held back by": Text(entry.culprit or ""),
             }
         )
     return _table(rows, numbers=("Behind", "Rows", "Bytes"))
@@ -115,24 +115,24 @@ def _problem(object: ObjectOverview) -> Text:
 def _replicas(overview: Overview) -> Table:
     rows = [
         {
-            "Cluster": Text(it.cluster),
-            "Replica": Text(it.name or "virtual"),
-            "Status": Text(it.status, _STYLES.get(it.status, _PROBLEM_STYLE)),
-            "CPU": Text("" if it.cpu_percent is None else f"{it.cpu_percent} %"),
-            "Memory": Text("" if it.memory_bytes is None else size(it.memory_bytes)),
+            "Cluster": Text(replica.cluster),
+            "Replica": Text(replica.name or "virtual"),
+            "Status": Text(replica.status, _STYLES.get(replica.status, _PROBLEM_STYLE)),
+            "CPU": Text("" if replica.cpu_percent is None else f"{replica.cpu_percent} %"),
+            "Memory": Text("" if replica.memory_bytes is None else size(replica.memory_bytes)),
         }
-        for it in overview.replicas
+        for replica in overview.replicas
     ]
     return _table(rows, numbers=("CPU", "Memory"))
 
 
 def _table(rows: Sequence[Mapping[str, Text]], *, numbers: Container[str]) -> Table:
     """The rows, without columns that are empty in all of them."""
-    shown = list(dict.fromkeys(name for row in rows for name, cell in row.items() if cell.plain))
+    nonempty = list(dict.fromkeys(name for row in rows for name, cell in row.items() if cell.plain))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in rows[0] if rows else ():
-        if name in shown:
+        if name in nonempty:
             table.add_column(name, justify="right" if name in numbers else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(cell for name, cell in row.items() if name in shown))
+        table.add_row(*(cell for name, cell in row.items() if name in nonempty))
     return table

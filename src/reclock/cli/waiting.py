@@ -23,20 +23,20 @@ def until_done(work: Callable[[], T], cancel: Callable[[], None], to: TextIO) ->
     Control-C calls ``cancel`` repeatedly until the work ends, since the cancelable part may not
     have begun. If ``to`` is a terminal, lines on it say how long the work has been running.
     """
-    done: Future[T] = Future()
+    future: Future[T] = Future()
     with _control_c() as is_cancelled:
         began_s = time.monotonic()
         next_sign_s = began_s + _FIRST_SIGN_S
-        threading.Thread(target=_fulfil, args=(done, work), name="statement", daemon=True).start()
-        while not done.done():
-            wait([done], timeout=_LOOK_S)
-            if to.isatty() and time.monotonic() >= next_sign_s and not done.done():
+        threading.Thread(target=_fulfil, args=(future, work), name="statement", daemon=True).start()
+        while not future.done():
+            wait([future], timeout=_LOOK_S)
+            if to.isatty() and time.monotonic() >= next_sign_s and not future.done():
                 next_sign_s = time.monotonic() + _NEXT_SIGN_S
                 doing = "cancelling" if is_cancelled.is_set() else "running; Control-C cancels"
                 print(f"... {doing} ({time.monotonic() - began_s:.0f} s)", file=to, flush=True)
-            if is_cancelled.is_set() and not done.done():
+            if is_cancelled.is_set() and not future.done():
                 cancel()
-    return done.result()
+    return future.result()
 
 
 @contextmanager
@@ -55,8 +55,8 @@ def _control_c() -> Iterator[threading.Event]:
         signal.signal(signal.SIGINT, before)
 
 
-def _fulfil(done: Future[T], work: Callable[[], T]) -> None:
+def _fulfil(future: Future[T], work: Callable[[], T]) -> None:
     try:
-        done.set_result(work())
+        future.set_result(work())
     except BaseException as error:  # raised again by the caller that waits
-        done.set_exception(error)
+        future.set_exception(error)

@@ -36,8 +36,8 @@ class EnginePool:
 
     @property
     def is_spark_application(self) -> bool:
-        """Whether this process was given a Spark session, or started by spark-submit: its user wants
-        the work of sources done there."""
+        """Whether this process was given a Spark session, or started by spark-submit: its user
+        wants the work of sources done there."""
         return not self._owns_spark or _SUBMITTED in os.environ
 
     def spark(self, *, pool: str = "default") -> SparkSession:

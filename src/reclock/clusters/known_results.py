@@ -1,4 +1,5 @@
-"""What a replica knows of the indexes that it refreshes, and which of them it refreshes together."""
+"""What a replica knows of the indexes that it refreshes, and which of them it refreshes
+together."""
 
 from __future__ import annotations
 

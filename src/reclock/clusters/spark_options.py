@@ -26,10 +26,10 @@ MEMORY_BOUNDS = {
     "spark.sql.parser.parserDfaCacheFlushRatio": "15",
 }
 """What bounds the memory of a driver. Spark remembers jobs even without its UI, and the plan of a
-large query has megabytes of text. Its parser remembers what it learned of each text, which after some
-thousands of different queries filled a driver of 2 GB; it forgets all when that takes 15 %. A page is
-the least memory of each sort, aggregate and broadcast relation, up to 64 MB by default: a query of
-eight joins of small tables took 500 MB. A task has at most 8,192 pages, 32 GiB."""
+large query has megabytes of text. Its parser remembers what it learned of each text, which after
+some thousands of different queries filled a driver of 2 GB; it forgets all when that takes 15 %. A
+page is the least memory of each sort, aggregate and broadcast relation, up to 64 MB by default: a
+query of eight joins of small tables took 500 MB. A task has at most 8,192 pages, 32 GiB."""
 
 
 def configuration(settings: Settings) -> dict[str, str]:

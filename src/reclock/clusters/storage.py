@@ -61,7 +61,7 @@ class Storage:
     def present(self) -> dict[GlobalId, str]:
         """See `StoragePlane`."""
         groups = self.frontiers.get_all().keys() - {TABLES, INTROSPECTION}
-        made = self.tables.log.known() | {GlobalId(group) for group in groups}
+        made = self.tables.log.table_ids() | {GlobalId(group) for group in groups}
         known = self.objects.incarnations()
         return {id: known.get(id, "") for id in made}
 
@@ -120,7 +120,7 @@ class Storage:
             hold_inputs(command.id, command.inputs, self.frontiers, self.holds)
 
     def _drop(self, ids: tuple[GlobalId, ...]) -> NotDropped | None:
-        tables = self.tables.log.known() & set(ids)
+        tables = self.tables.log.table_ids() & set(ids)
         groups = set(ids) - tables
         late = self.lake.of_guests(groups)
         self.release([*groups, TABLES, *{id.group for id in late}])

@@ -105,11 +105,11 @@ def _write(version: Version, updates: pa.RecordBatchReader) -> Iterator[StagedFi
 
 
 def _up_to(
-    limit_bytes: int, first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]
+    limit_bytes: int, first: pa.RecordBatch, later_batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     yield first
     size_bytes = first.nbytes
-    while size_bytes < limit_bytes and (batch := next(rest, None)) is not None:
+    while size_bytes < limit_bytes and (batch := next(later_batches, None)) is not None:
         yield batch
         size_bytes += batch.nbytes
 

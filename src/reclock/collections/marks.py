@@ -148,7 +148,7 @@ class StoreMarks:
             if not above:
                 check(ConsensusMark(), lake, current)
             number = max(current.number, above) + 1
-            _put(connection, ConsensusMark(number, token, current.in_lake))
+            _store(connection, ConsensusMark(number, token, current.in_lake))
             return number, written_times(connection)
 
         number, timelines = self._consensus.transact(allocate)
@@ -172,7 +172,7 @@ def _current(connection: sa.Connection) -> ConsensusMark:
     return ConsensusMark(row.number, row.token, row.in_lake) if row else ConsensusMark()
 
 
-def _put(connection: sa.Connection, mark: ConsensusMark) -> None:
+def _store(connection: sa.Connection, mark: ConsensusMark) -> None:
     values = {"number": mark.number, "token": mark.token, "in_lake": mark.in_lake}
     if connection.execute(sa.update(_marks).values(values)).rowcount == 0:
         connection.execute(sa.insert(_marks).values(one=1, **values))

@@ -37,11 +37,11 @@ class Turn:
 
     def _may_invalidate(self, other: Turn) -> bool:
         for table in self.writes & other.reads.keys():
-            wanted = other.reads[table]
-            if wanted is None:
+            keys_read = other.reads[table]
+            if keys_read is None:
                 return True
             own_keys = self.reads.get(table)
-            if table in self.reads and (own_keys is None or own_keys.overlap(wanted)):
+            if table in self.reads and (own_keys is None or own_keys.overlap(keys_read)):
                 return True  # it most likely writes the rows that it reads
         return False
 

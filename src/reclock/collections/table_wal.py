@@ -260,7 +260,7 @@ class TableWal:
             return record_next_write(
                 connection, EPOCH_MS, now, at_least=upper, max_jump_ms=bound_ms
             )
-        require_plausible(connection, now, bound_ms, seen=upper)
+        require_plausible(connection, now, bound_ms, earlier=upper)
         return Timestamp(max(now, upper))
 
     def _is_committed(self, token: str) -> bool:
@@ -294,12 +294,12 @@ class TableWal:
                 )
             )
             reserved = connection.scalars(sa.select(self.ledger.staging.c.name)).all()
-            needed = connection.scalars(
+            recorded = connection.scalars(
                 sa.select(self.ledger.writes.c.staged).where(
                     self.ledger.writes.c.staged.is_not(None)
                 )
             ).all()
-            return frozenset([*reserved, *needed])
+            return frozenset([*reserved, *recorded])
 
         return self._write(work)
 
@@ -389,7 +389,7 @@ class TableWal:
 
     # --- tables ---
 
-    def known(self) -> frozenset[GlobalId]:
+    def table_ids(self) -> frozenset[GlobalId]:
         """The tables that can be written."""
         query = sa.select(self.ledger.tables.c.table_id)
         return self._consensus.read(lambda connection: frozenset(connection.scalars(query).all()))

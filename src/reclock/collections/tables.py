@@ -164,7 +164,7 @@ class Tables:
         try:
             self._lake.open(table_id(table))
         except UnknownCollection:
-            if table in self.log.known():
+            if table in self.log.table_ids():
                 raise  # else the log refuses the commit
 
     def close(self) -> None:
@@ -189,12 +189,12 @@ class Tables:
 
     def pin(self, tables: Iterable[GlobalId], as_of: Timestamp) -> dict[GlobalId, TableVersion]:
         """The tables as of ``as_of``, which lies below the group's upper. Waits for no commit."""
-        known = {
+        versions = {
             table: pinned
             for table in set(tables)
             if (pinned := self._pinned.get(table)) and as_of <= pinned.through
         }
-        missing = sorted(set(tables) - known.keys())
+        missing = sorted(set(tables) - versions.keys())
         while missing:
             try:
                 earlier = {table: self._pinned.get(table) for table in missing}
@@ -208,17 +208,17 @@ class Tables:
                     for table in missing
                 }
                 self._pinned |= pinned_now
-                known |= pinned_now
+                versions |= pinned_now
                 break
             except FileNotFoundError:  # staged rows were applied and deleted meanwhile
                 for table in missing:
                     self.forget(table)
-        for pinned in known.values():
+        for pinned in versions.values():
             if as_of < pinned.version.since:
                 raise NotReadable(
                     TABLES, at=as_of, since=pinned.version.since, upper=pinned.version.upper
                 )
-        return known
+        return versions
 
     def forget(self, table: GlobalId) -> None:
         """Make the next read of the table read its newest version."""
@@ -355,7 +355,7 @@ class Tables:
     def abandoned(self, ids: Iterable[GlobalId]) -> set[GlobalId]:
         """The tables among ``ids``, none of which the catalog has, that exist only in the lake and
         will not be created."""
-        known, needed = self.log.known(), self.log.staged_names()
+        known, needed = self.log.table_ids(), self.log.staged_names()
         return {id for id in ids if id not in known and _filled(id) not in needed}
 
     def drop(self, id: GlobalId) -> None:

@@ -1,5 +1,5 @@
-"""The lengths of ``varchar(n)`` and ``char(n)``, and the precision of ``timestamp(p)`` and ``time(p)``,
-over whole columns."""
+"""The lengths of ``varchar(n)`` and ``char(n)``, and the precision of ``timestamp(p)`` and
+``time(p)``, over whole columns."""
 
 from __future__ import annotations
 

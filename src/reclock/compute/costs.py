@@ -96,8 +96,8 @@ class _IndexCosts:
     def estimate(self, mode: MaintenanceMode, work: RefreshWork) -> float:
         """Seconds. Beyond a fixed part they follow the bytes.
 
-        Of two measurements the lower one counts, because the first refreshes read files that are not
-        in memory yet. With one, the assumption stands if it is lower.
+        Of two measurements the lower one counts, because the first refreshes read files that are
+        not in memory yet. With one, the assumption stands if it is lower.
         """
         bytes, measured = work.bytes_for(mode), []
         for sample_bytes, seconds in self.samples[mode]:

@@ -110,8 +110,8 @@ def _only(desc: RelationDesc, columns: Sequence[int]) -> RelationDesc:
 
 @singledispatch
 def _narrow(node: Plan, required: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
-    """The node over ``parts`` with at least the ``required`` columns. By default it has all of them,
-    and needs all of its inputs'."""
+    """The node over ``parts`` with at least the ``required`` columns. By default it has all of
+    them, and needs all of its inputs'."""
     whole = with_inputs(node, [part.plan for part in parts])
     return _Narrowed(whole, tuple(range(len(node.desc))))
 

@@ -51,8 +51,8 @@ class Connector(Protocol):
         alone."""
 
     def size_bytes(self, task: Any) -> int:
-        """About how many bytes of the upstream ``read`` reads for the task. It decides whether Spark
-        runs the step's tasks, so it must be known without asking the upstream."""
+        """About how many bytes of the upstream ``read`` reads for the task. It decides whether
+        Spark runs the step's tasks, so it must be known without asking the upstream."""
 
     def read(self, task: Any) -> Iterator[Read]:
         """Read one task, in order. Threads and processes read several tasks at once. Each item has

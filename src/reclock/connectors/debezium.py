@@ -7,8 +7,9 @@ A guest's table joins late. It is read from the beginning, in partitions of its 
 all of its events that belong to bound transactions, and nothing else. From then on transactions
 wait for its events too.
 
-If all topics are created again, RESNAPSHOT follows them, as ``reclock.connectors.kafka.incarnations``
-describes. Offsets here are the source's, except where a docstring says that they are the topic's own.
+If all topics are created again, RESNAPSHOT follows them, as
+``reclock.connectors.kafka.incarnations`` describes. Offsets here are the source's, except where a
+docstring says that they are the topic's own.
 """
 
 from __future__ import annotations
@@ -160,7 +161,8 @@ class Debezium:
                 )
             missing_events = f"{complete.count} events of" if complete.count else "what lies before"
             raise _EventsMissing(
-                f'waits for {missing_events} transaction "{complete.transaction}" in topic "{topic}"'
+                f'waits for {missing_events} transaction "{complete.transaction}" '
+                f'in topic "{topic}"'
             )
         increments = [
             _truncated(i, complete.uppers[i.partition], complete.dropped[i.partition])

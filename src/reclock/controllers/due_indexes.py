@@ -20,24 +20,26 @@ def has_due_index(
 ) -> bool:
     """Whether a refresh up to the oracle's ``read_ts`` would bring an index further at ``now``.
 
-    An input must have been published beyond the index, unless its rows depend on the time. So an index over tables does not follow
-    writes to other tables, which only move the oracle. An index that a living process has claimed
-    is not due.
+    An input must have been published beyond the index, unless its rows depend on the time. So an
+    index over tables does not follow writes to other tables, which only move the oracle. An index
+    that a living process has claimed is not due.
     """
     return any(_is_due(dataflow, frontiers, read_ts, now) for dataflow in dataflows)
 
 
 def has_pending_index(
-    dataflows: Iterable[Dataflow], frontiers: Mapping[str, GroupFrontier], others: Set[GlobalId]
+    dataflows: Iterable[Dataflow],
+    frontiers: Mapping[str, GroupFrontier],
+    other_indexes: Set[GlobalId],
 ) -> bool:
     """Whether an index can become due although neither the catalog nor the oracle changes: one that
-    storage has not created yet, one that is claimed, or one over an index of ``others``, which are
-    maintained elsewhere."""
+    storage has not created yet, one that is claimed, or one over an index of ``other_indexes``,
+    which are maintained elsewhere."""
     return any(
         (index := frontiers.get(dataflow.id)) is None
         or index.claim is not None
         or not (groups := {id.group for id in collections(dataflow.plan)}) <= frontiers.keys()
-        or not others.isdisjoint(groups)
+        or not other_indexes.isdisjoint(groups)
         for dataflow in dataflows
     )
 

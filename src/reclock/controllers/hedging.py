@@ -41,15 +41,17 @@ class HedgedCall(Generic[T]):
         that is not in ``passes``.
         """
         errors: list[ReclockError] = []
-        begun = 0
+        started = 0
         waited_s = 0.0
         try:
             while len(errors) < len(self._asks):
-                if begun < len(self._asks) and (begun == len(errors) or waited_s >= self._hedge_s):
+                if started < len(self._asks) and (
+                    started == len(errors) or waited_s >= self._hedge_s
+                ):
                     threading.Thread(
-                        target=self._ask, args=(begun,), name="race", daemon=True
+                        target=self._ask, args=(started,), name="race", daemon=True
                     ).start()
-                    begun, waited_s = begun + 1, 0.0
+                    started, waited_s = started + 1, 0.0
                 try:
                     number, answer, error = self._done.get(timeout=_LOOK_S)
                 except queue.Empty:

@@ -27,15 +27,15 @@ _STORED = (ItemType.SOURCE, ItemType.TABLE, ItemType.INDEX, ItemType.SINK)
 def storage_commands(
     present: Mapping[GlobalId, str], catalog: PlannerCatalog
 ) -> list[CreateCollections | DropCollections]:
-    """What leads from the objects that have collections, with their incarnations, to those that
-    ``catalog`` wants to, in the order of ids. An object that is there in another incarnation is not
-    there."""
+    """The commands that lead from the objects that have collections now, ``present`` with their
+    incarnations, to those that need them in ``catalog``, in the order of ids. A present object of
+    another incarnation counts as missing."""
     snapshot = _snapshot(catalog)
-    wanted = incarnations(catalog)
-    missing = {id for id, incarnation in wanted.items() if present.get(id) != incarnation}
+    desired = incarnations(catalog)
+    missing = {id for id, incarnation in desired.items() if present.get(id) != incarnation}
     creates = [_create(catalog, snapshot.items[id]) for id in _in_order(missing)]
     gone = tuple(
-        _in_order({id for id in present.keys() - wanted.keys() if is_dropped(snapshot, id)})
+        _in_order({id for id in present.keys() - desired.keys() if is_dropped(snapshot, id)})
     )
     return [*creates, *([DropCollections(gone)] if gone else [])]
 
@@ -69,15 +69,15 @@ def is_dropped(snapshot: CatalogSnapshot, id: str) -> bool:
 def compute_commands(
     running: Mapping[GlobalId, Dataflow], catalog: PlannerCatalog, cluster_id: int
 ) -> list[CreateDataflow | DropDataflow]:
-    """What leads from the dataflows that a replica runs to those of its cluster, in the order of
-    ids."""
-    wanted = dataflows(catalog, cluster_id)
-    drops = [DropDataflow(id) for id in _in_order(running.keys() - wanted.keys())]
+    """The commands that lead from the dataflows that a replica runs to those of its cluster, in
+    the order of ids."""
+    desired = dataflows(catalog, cluster_id)
+    drops = [DropDataflow(id) for id in _in_order(running.keys() - desired.keys())]
     return [
         *drops,
         *(
             CreateDataflow(dataflow)
-            for id, dataflow in wanted.items()
+            for id, dataflow in desired.items()
             if running.get(id) != dataflow
         ),
     ]
@@ -194,19 +194,21 @@ def _create_at(begins: Timestamp, catalog: PlannerCatalog, item: Item) -> Create
         )
         return CreateCollections(
             item.id,
-            tuple(CollectionDescription(*each) for each in late),
+            tuple(CollectionDescription(*parts) for parts in late),
             since=begins,
             upper=begins,
         )
     if entry.source is not None:
-        found = tuple(
-            CollectionDescription(*each) for each in collections_of(source_spec(catalog, entry))
+        descriptions = tuple(
+            CollectionDescription(*parts) for parts in collections_of(source_spec(catalog, entry))
         )
         if entry.source.start is not None:
-            return CreateCollections(item.id, found, since=begins, upper=begins, is_backfilled=True)
+            return CreateCollections(
+                item.id, descriptions, since=begins, upper=begins, is_backfilled=True
+            )
     else:
-        found = (CollectionDescription(entry.collection, entry.desc),)
-    return CreateCollections(item.id, found, since=begins, upper=Timestamp(begins + 1))
+        descriptions = (CollectionDescription(entry.collection, entry.desc),)
+    return CreateCollections(item.id, descriptions, since=begins, upper=Timestamp(begins + 1))
 
 
 def _in_order(ids: Set[GlobalId]) -> list[GlobalId]:

@@ -93,13 +93,17 @@ class ManagedClusterController(ElectedController):
         catalog = self._current_catalog()
         assert catalog.snapshot is not None
         upper = catalog.snapshot.upper
-        wanted = replicas_of(catalog, self._cluster_id)
-        self._registrations = self._reconcile(wanted, term)
-        ready = [each for each in self._registrations if each.is_ready]
+        desired = replicas_of(catalog, self._cluster_id)
+        self._registrations = self._reconcile(desired, term)
+        ready = [registration for registration in self._registrations if registration.is_ready]
         for registration in ready:
             self._command(self._commanded.to(registration), catalog, term)
-        current = {each.replica_id for each in ready if self._commanded.to(each).frontier >= upper}
-        self._is_settled = current == {description.id for description in wanted}
+        current = {
+            registration.replica_id
+            for registration in ready
+            if self._commanded.to(registration).frontier >= upper
+        }
+        self._is_settled = current == {description.id for description in desired}
         if self._frontier < upper or not stays:
             failpoint("controllers.managed.before_advance")
             self._seat.publish(term, upper, leaves=not stays)
@@ -108,9 +112,9 @@ class ManagedClusterController(ElectedController):
             self._forget()
 
     def _reconcile(
-        self, wanted: Sequence[ReplicaDescription], term: Term
+        self, desired: Sequence[ReplicaDescription], term: Term
     ) -> Sequence[Registration]:
-        """Start and retire processes until they are the ``wanted`` ones. Returns the registrations
+        """Start and retire processes until they are the ``desired`` ones. Returns the registrations
         afterwards."""
         registry = self._registry(term)
         self._has_noticed()
@@ -120,7 +124,7 @@ class ManagedClusterController(ElectedController):
             registry.lost(ended.replica_id, ended.incarnation, ended.why)
             del self._ended[0]
         registrations = registry.of_cluster(self._cluster_id)
-        changes = reconcile_replicas(wanted, registrations, self._is_commanded)
+        changes = reconcile_replicas(desired, registrations, self._is_commanded)
         for description in changes.start:
             if self._orchestrator.has_room() and self._restarts.may_start(
                 description.id, time.monotonic()

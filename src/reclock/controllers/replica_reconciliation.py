@@ -21,25 +21,25 @@ class ReplicaChanges:
 
 
 def reconcile_replicas(
-    wanted: Sequence[ReplicaDescription],
+    desired: Sequence[ReplicaDescription],
     registrations: Iterable[Registration],
     is_commanded: Callable[[Registration], bool],
 ) -> ReplicaChanges:
-    """The changes that lead from the registered replicas to the wanted ones.
+    """The changes that lead from the registered replicas to the desired ones.
 
-    A replica that is no longer wanted, because another size was chosen, serves until a wanted one
+    A replica that is no longer desired, because another size was chosen, serves until a desired one
     can take over.
     """
     registered = {registration.replica_id: registration for registration in registrations}
-    wanted_ids = {description.id for description in wanted}
+    desired_ids = {description.id for description in desired}
     start = tuple(
         description
-        for description in wanted
+        for description in desired
         if description.id not in registered or not registered[description.id].is_alive
     )
-    surplus = tuple(id for id in registered if id not in wanted_ids)
-    ready = (registered[id] for id in wanted_ids & registered.keys() if registered[id].is_ready)
-    return ReplicaChanges(start, surplus if not wanted or any(map(is_commanded, ready)) else ())
+    surplus = tuple(id for id in registered if id not in desired_ids)
+    ready = (registered[id] for id in desired_ids & registered.keys() if registered[id].is_ready)
+    return ReplicaChanges(start, surplus if not desired or any(map(is_commanded, ready)) else ())
 
 
 @dataclass(slots=True)

@@ -33,8 +33,8 @@ class InputField:
 class Output:
     """A dataset that was written, with the number of new ``rows`` or changes.
 
-    ``fields`` says from which columns of inputs its columns come, and ``deciding`` which ones decide
-    about its rows.
+    ``fields`` says from which columns of inputs its columns come, and ``deciding`` which ones
+    decide about its rows.
     """
 
     dataset: Dataset

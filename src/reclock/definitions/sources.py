@@ -95,7 +95,7 @@ class Reclocking:
     def _offset_type(self) -> ScalarType:
         return TEXT if self.is_wide else BIGINT
 
-    def shown(self, offset: int) -> int | str:
+    def relation_value(self, offset: int) -> int | str:
         """An offset as relations hold it. ``int`` converts it back."""
         return str(offset) if self.is_wide else offset
 

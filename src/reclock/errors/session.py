@@ -49,7 +49,8 @@ class WrongNumberOfParameters(ReclockError):
 
     def __init__(self, name: str, *, supplied: int, expected: int) -> None:
         super().__init__(
-            f'prepared statement "{name}" requires {expected} parameters, but {supplied} were supplied'
+            f'prepared statement "{name}" requires {expected} parameters, '
+            f"but {supplied} were supplied"
         )
         self.name, self.supplied, self.expected = name, supplied, expected
 

@@ -101,13 +101,17 @@ def inline_references(text: str, imports: tuple[tuple[str, str], ...] = ()) -> s
     return json.dumps(_spelled_out(_parse(text, known), known, set()))
 
 
-def _spelled_out(of: Any, known: Mapping[str, Any], defined: set[str]) -> object:
-    """A parsed schema with full names, in which each ``known`` type is defined where it is first
-    used, unless it is in ``defined``."""
+def _spelled_out(of: Any, named_types: Mapping[str, Any], defined: set[str]) -> object:
+    """A parsed schema with full names, in which each of ``named_types`` is defined where it is
+    first used, unless it is in ``defined``."""
     if isinstance(of, str):
-        return of if of in defined or of not in known else _spelled_out(known[of], known, defined)
+        return (
+            of
+            if of in defined or of not in named_types
+            else _spelled_out(named_types[of], named_types, defined)
+        )
     if isinstance(of, list):
-        return [_spelled_out(branch, known, defined) for branch in of]
+        return [_spelled_out(branch, named_types, defined) for branch in of]
     attributes = {name: value for name, value in of.items() if not name.startswith("__")}
     if of["type"] in _NAMED:
         if of["name"] in defined:
@@ -115,11 +119,12 @@ def _spelled_out(of: Any, known: Mapping[str, Any], defined: set[str]) -> object
         defined.add(of["name"])
     if "fields" in of:
         attributes["fields"] = [
-            {**field, "type": _spelled_out(field["type"], known, defined)} for field in of["fields"]
+            {**field, "type": _spelled_out(field["type"], named_types, defined)}
+            for field in of["fields"]
         ]
     for inner in ("items", "values"):
         if inner in of:
-            attributes[inner] = _spelled_out(of[inner], known, defined)
+            attributes[inner] = _spelled_out(of[inner], named_types, defined)
     return attributes
 
 

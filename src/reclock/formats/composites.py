@@ -1,5 +1,5 @@
-"""Arrays and intervals in records, and in rows of PostgreSQL. Their elements are decoded together, as
-a column."""
+"""Arrays and intervals in records, and in rows of PostgreSQL. Their elements are decoded together,
+as a column."""
 
 from __future__ import annotations
 

@@ -104,12 +104,12 @@ def _changes(
         return []
     assert event is not None
     if operation not in _HAS_BEFORE | _HAS_AFTER:
-        what = (
+        problem = (
             "a table was truncated, and which rows went is not told"
             if operation == "t"
             else "it is no event of Debezium's"
         )
-        raise DecodeFailed(partition, offset, detail=what, unit="offset")
+        raise DecodeFailed(partition, offset, detail=problem, unit="offset")
     images: list[tuple[Mapping[str, Any], int]] = []
     for name, diff, operations in (("before", -1, _HAS_BEFORE), ("after", 1, _HAS_AFTER)):
         if operation in operations:

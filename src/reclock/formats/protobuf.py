@@ -129,13 +129,13 @@ def _values(message: Any) -> list[tuple[str, _Value]]:
 def _value(field: FieldDescriptor) -> _Value:
     """A reader of the field from a message. A missing field is None, unless the schema has a
     default."""
-    name, own = field.name, _own(field)
+    name, present = field.name, _present_value(field)
     if not field.has_presence or field.has_default_value:
-        return own
-    return lambda message: own(message) if message.HasField(name) else None
+        return present
+    return lambda message: present(message) if message.HasField(name) else None
 
 
-def _own(field: FieldDescriptor) -> _Value:
+def _present_value(field: FieldDescriptor) -> _Value:
     name, kind = field.name, scalar(field)
     if kind is not None:
         if field.cpp_type == FieldDescriptor.CPPTYPE_UINT64:
@@ -149,7 +149,7 @@ def _own(field: FieldDescriptor) -> _Value:
     if field.message_type.full_name == MOMENT:
         return lambda message: getattr(message, name).ToDatetime()
     if field.message_type.full_name in WRAPPERS:
-        value = _own(field.message_type.fields_by_name["value"])
+        value = _present_value(field.message_type.fields_by_name["value"])
         return lambda message: value(getattr(message, name))
     return lambda message: document(getattr(message, name))
 

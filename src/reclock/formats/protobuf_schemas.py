@@ -77,11 +77,11 @@ def compiled(text: str, imports: tuple[tuple[str, str], ...] = ()) -> str:
                 written = Path(folder, path)
                 written.parent.mkdir(parents=True, exist_ok=True)
                 written.write_text(content)
-        known, output = Path(folder, ".known"), Path(folder, ".compiled")
+        imported, output = Path(folder, ".known"), Path(folder, ".compiled")
         options = ["--include_imports", f"--descriptor_set_out={output}", f"-I{folder}"]
         if described.file:
-            known.write_bytes(described.SerializeToString())
-            options.append(f"--descriptor_set_in={known}")
+            imported.write_bytes(described.SerializeToString())
+            options.append(f"--descriptor_set_in={imported}")
         command = [sys.executable, "-I", "-m", "grpc_tools.protoc", *options, _MAIN]
         try:
             outcome = subprocess.run(
@@ -199,13 +199,13 @@ def _column(field: FieldDescriptor) -> Column:
 
 def _reached(message: Descriptor) -> Iterator[Descriptor]:
     """The message and all messages that it contains, at any depth."""
-    seen, pending = {message.full_name}, [message]
+    names, pending = {message.full_name}, [message]
     while pending:
         reached = pending.pop()
         yield reached
         for field in reached.fields:
-            if field.message_type is not None and field.message_type.full_name not in seen:
-                seen.add(field.message_type.full_name)
+            if field.message_type is not None and field.message_type.full_name not in names:
+                names.add(field.message_type.full_name)
                 pending.append(field.message_type)
 
 

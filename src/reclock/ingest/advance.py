@@ -92,7 +92,7 @@ class Ingestion:
     """Whether this writer has read the ranges again because some of them were gone."""
 
     @property
-    def held(self) -> Step:
+    def claimed_step(self) -> Step:
         if self.step is None:
             raise InternalError(f'nothing of source "{self.name}" is claimed')
         return self.step
@@ -277,7 +277,7 @@ def _bind_next(ingestion: Ingestion, step: Step, increments: tuple[Increment, ..
 
 def _continue(ingestion: Ingestion) -> Next:
     """The next effects of a step that is CLAIMED or further."""
-    step = ingestion.held
+    step = ingestion.claimed_step
     if step.decisions.is_reread and not step.is_read:
         return ingestion, (effects.RereadRanges(step),)
     if step.phase is Phase.CLAIMED:
@@ -307,7 +307,7 @@ def _save(ingestion: Ingestion, step: Step, failpoint: str) -> Next:
 def _(event: events.RangesReread, ingestion: Ingestion) -> Next:
     """The upstream may have corrected what is not published. Skips in a corrected partition do not
     apply to its new content, so the content is read again."""
-    step = ingestion.held
+    step = ingestion.claimed_step
     unchanged = {increment.name for increment in event.increments if increment in step.increments}
     skip = tuple(skip for skip in step.decisions.skip if skip[0] in unchanged)
     decisions = replace(step.decisions, skip=skip, is_reread=False)
@@ -320,7 +320,7 @@ def _(event: events.RangesReread, ingestion: Ingestion) -> Next:
 @_on.register
 def _(event: events.BindingsWritten, ingestion: Ingestion) -> Next:
     ingestion, todo = _save(
-        ingestion, replace(ingestion.held, phase=Phase.BOUND), "ingest.after_bound"
+        ingestion, replace(ingestion.claimed_step, phase=Phase.BOUND), "ingest.after_bound"
     )
     return ingestion, (Failpoint("ingest.after_bind"), *todo)
 
@@ -329,7 +329,7 @@ def _read(ingestion: Ingestion, read: type[effects.StageRows] | type[effects.Rea
     """Read under a new staging name, in place of one that was never complete. The claim is saved
     with the name first, so that vacuum keeps the staged files."""
     assert ingestion.examined is not None
-    step = ingestion.held
+    step = ingestion.claimed_step
     discard = (effects.DiscardStaged(step.staging),) if step.staging is not None else ()
     step = replace(step, staging=ingestion.examined.new_staging, error=None)
     return replace(ingestion, step=step), (*discard, effects.SaveStep(step), read(step))
@@ -337,8 +337,12 @@ def _read(ingestion: Ingestion, read: type[effects.StageRows] | type[effects.Rea
 
 @_on.register
 def _(event: events.RowsStaged, ingestion: Ingestion) -> Next:
-    before = (Failpoint("ingest.after_read_once"),) if ingestion.held.phase is Phase.PROBING else ()
-    return replace(ingestion, written=event), (*before, effects.SealFiles(ingestion.held))
+    before = (
+        (Failpoint("ingest.after_read_once"),)
+        if ingestion.claimed_step.phase is Phase.PROBING
+        else ()
+    )
+    return replace(ingestion, written=event), (*before, effects.SealFiles(ingestion.claimed_step))
 
 
 @_on.register
@@ -348,7 +352,9 @@ def _(event: events.FilesSealed, ingestion: Ingestion) -> Next:
     files = {
         output: staged for output, staged in event.files.items() if output not in outcome.failed
     }
-    step = replace(ingestion.held, staged=files, failed=outcome.failed, changes=outcome.changes)
+    step = replace(
+        ingestion.claimed_step, staged=files, failed=outcome.failed, changes=outcome.changes
+    )
     if step.phase is not Phase.PROBING:
         return _staged(ingestion, step)
     # an output that fails again has failed since then; one that does not has its rows back
@@ -413,7 +419,7 @@ def _end_of(error: SourceError) -> Final:
 def _(event: events.AuditConcluded, ingestion: Ingestion) -> Next:
     """A step that a check blocks is left to the next writer."""
     step = replace(
-        ingestion.held, phase=Phase.AUDITED, audit=Audit(event.failed, dict(event.report))
+        ingestion.claimed_step, phase=Phase.AUDITED, audit=Audit(event.failed, dict(event.report))
     )
     end = effects.End(IngestState.BLOCKED if step.blocking else IngestState.STAGED)
     return replace(ingestion, step=step), (effects.SaveStep(step, has_lease=not step.blocking), end)
@@ -421,4 +427,7 @@ def _(event: events.AuditConcluded, ingestion: Ingestion) -> Next:
 
 @_on.register
 def _(event: events.RowsCommitted, ingestion: Ingestion) -> Next:
-    return ingestion, (Failpoint("ingest.after_commit"), effects.ReadyToPublish(ingestion.held))
+    return ingestion, (
+        Failpoint("ingest.after_commit"),
+        effects.ReadyToPublish(ingestion.claimed_step),
+    )

@@ -34,7 +34,7 @@ class AuditCase:
 
     @property
     def step(self) -> Step:
-        return self.ingestion.held
+        return self.ingestion.claimed_step
 
 
 def open_audit(
@@ -108,4 +108,4 @@ def conclude_audit(case: AuditCase, *, failed: Sequence[str], report: Mapping[st
     )
     if isinstance(end, effects.NotReady):
         raise end.conflict or ClaimConflict(case.source.id)
-    return ingestion.held
+    return ingestion.claimed_step

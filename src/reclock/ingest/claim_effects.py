@@ -46,7 +46,7 @@ class ClaimEffects:
         self._source, self._owner = source, owner
         self._frontiers, self._lake, self._lease_ms = frontiers, lake, lease_ms
         self._record_skips = record_skips
-        self._held: HeldClaim | None = None
+        self._held_claim: HeldClaim | None = None
         self._opened: SourceCollections | None = None
         self._renewals = ExitStack()
 
@@ -62,18 +62,18 @@ class ClaimEffects:
         self._renewals.close()
 
     @property
-    def held(self) -> HeldClaim:
-        if self._held is None:
+    def held_claim(self) -> HeldClaim:
+        if self._held_claim is None:
             raise InternalError(f'"{self._owner}" holds no claim of "{self._source.name}"')
-        return self._held
+        return self._held_claim
 
     def hold(self, claim: Claim) -> None:
         """Continue under a claim that this writer has taken over."""
-        self._held = HeldClaim(self._frontiers, self._source.id, claim, self._lease_ms)
+        self._held_claim = HeldClaim(self._frontiers, self._source.id, claim, self._lease_ms)
 
     def keep_alive(self) -> None:
         """Renew the lease from now on, so that nobody takes the claim over during long work."""
-        self._renewals.enter_context(self.held)
+        self._renewals.enter_context(self.held_claim)
 
     def inspect(self) -> events.Inspected | None:
         """The claimed step, without taking it over; None without a claim."""
@@ -95,11 +95,11 @@ class ClaimEffects:
             case effects.ClaimGroup(step, has_lease):
                 self.hold(self._claim(step, self._lease_ms if has_lease else 0))
             case effects.SaveStep(step, has_lease):
-                self.held.amend(step.to_payload(), has_lease=has_lease)
+                self.held_claim.amend(step.to_payload(), has_lease=has_lease)
             case effects.ReleaseClaim(step):
-                self.held.release(step.to_payload())
+                self.held_claim.release(step.to_payload())
             case effects.AbandonClaim():
-                self.held.abandon()
+                self.held_claim.abandon()
             case effects.RecordSkips(step):
                 assert self._record_skips is not None
                 self._record_skips(self._source.id, step.skipped)

@@ -78,7 +78,7 @@ def commit_and_publish(
             continue
         match end:
             case effects.ReadyToPublish(step):
-                claims[source.name], steps[source.name] = claim.held.claim, step
+                claims[source.name], steps[source.name] = claim.held_claim.claim, step
             case effects.StallSource(error):
                 failed[source.name] = error
             case effects.NotReady():

@@ -106,13 +106,16 @@ class SourceCollections:
 
     def _bound(self, bindings: Collection, version: Version, at: Timestamp) -> Bound:
         rows = version.snapshot(Timestamp(max(min(at, version.upper - 1), 0))).to_pylist()
-        offset, *others = (
+        offset, *evidence_names = (
             bindings.desc.names[len(self.reclocking.partition) :]
             if self.evidence
             else (DIFF_COLUMN,)
         )
         bound = {
-            _partition(self.remap.desc, row): (int(row[offset]), *(row[name] for name in others))
+            _partition(self.remap.desc, row): (
+                int(row[offset]),
+                *(row[name] for name in evidence_names),
+            )
             for row in rows
         }
         if len(bound) != len(rows):
@@ -203,14 +206,16 @@ class SourceCollections:
                     new_upper=Timestamp(at + 1),
                     errors=with_error(version.errors, at, error, is_first=False),
                 )
-        begun = self.begun_by(increments)
+        begun_outputs = self.begun_by(increments)
         for name in [
-            name for name in dict.fromkeys((*staged, *begun, *revived)) if name in self.outputs
+            name
+            for name in dict.fromkeys((*staged, *begun_outputs, *revived))
+            if name in self.outputs
         ]:
             output, files = self.outputs[name], staged.get(name, ())
             if _is_committed(self.group, output, at):
                 continue
-            begins = at if name in begun else None
+            begins = at if name in begun_outputs else None
             try:
                 output.append_files(
                     files,
@@ -248,7 +253,7 @@ class SourceCollections:
     def _evidence_row(
         self, partition: Partition, offset: int, *evidence: object
     ) -> tuple[object, ...]:
-        return (*_row(partition), self.reclocking.shown(offset), *evidence)
+        return (*_row(partition), self.reclocking.relation_value(offset), *evidence)
 
     def staging_uris(self, staging: str) -> dict[str, str]:
         """The staging folder of each output under this name."""

@@ -163,7 +163,9 @@ class SourceEffects:
 
     def _bind(self, step: Step, bindings: Sequence[Binding]) -> None:
         self.collections.check_frontier(step.increments, step.at)
-        self.collections.bind(bindings, step.at, check_claim=self.claim.held.renew, now=self.now)
+        self.collections.bind(
+            bindings, step.at, check_claim=self.claim.held_claim.renew, now=self.now
+        )
 
     def _read_once(self, step: Step) -> events.RowsStaged:
         is_resnapshot = step.decisions.is_resnapshot

@@ -91,7 +91,7 @@ def ingest(
         case effects.End(IngestState.IDLE):
             report = IngestReport(source.name, at, IngestState.IDLE)
         case effects.End():
-            report = IngestReport.of(source.name, ingestion.held)
+            report = IngestReport.of(source.name, ingestion.claimed_step)
         case _:
             raise InternalError(f'the ingestion of "{source.name}" ended with {end}')
     return _with_waiting(report, writer, SourceCollections.open(lake, source), ingestion)
@@ -114,11 +114,11 @@ def _with_waiting(
         return report
     probed = ingestion.probed
     increments, blocked = (probed.increments, probed.blocked) if probed is not None else ((), {})
-    begun = {*collections.read_bound()[1], *collections.begun_by(increments)}
+    begun_outputs = {*collections.read_bound()[1], *collections.begun_by(increments)}
     waiting: dict[GlobalId, BlockedReason | None] = {}
     for guest in writer.source.guests:
         outputs = [name for name, output in collections.outputs.items() if output.id.guest == guest]
-        if not outputs or not begun.issuperset(outputs):
+        if not outputs or not begun_outputs.issuperset(outputs):
             reasons = [blocked[name] for name in outputs if name in blocked]
             errors = (reason for reason in reasons if isinstance(reason, SourceError))
             waiting[guest] = next(errors, next(iter(reasons), None))

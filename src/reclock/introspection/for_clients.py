@@ -75,16 +75,18 @@ def _acls(state: CatalogState) -> Rows:
         return f"{name(item.grantee)}={item.privileges}/{name(item.grantor)}"
 
     for kind, word in _ON:
-        for thing in snapshot.sorted(kind):
-            owned: Owned = thing
+        for catalog_object in snapshot.sorted(kind):
+            owned: Owned = catalog_object
             yield (
                 word,
-                object_oid(thing.id),
-                tuple(shown(item) for item in shown_acl(owned)) if thing.privileges else None,
+                object_oid(catalog_object.id),
+                tuple(shown(item) for item in shown_acl(owned))
+                if catalog_object.privileges
+                else None,
             )
 
 
-def _held(state: CatalogState) -> Rows:
+def _role_privileges(state: CatalogState) -> Rows:
     """Every role with every privilege that it has directly, through its roles, through PUBLIC, or
     as an owner, which is ``OWNERSHIP`` besides; and with the roles that it is a member of, itself
     among them."""
@@ -92,12 +94,18 @@ def _held(state: CatalogState) -> Rows:
     for role in snapshot.roles.values():
         is_super, roles = is_superuser(snapshot, role.id), memberships(snapshot, role.id)
         for kind, word in _ON:
-            for thing in snapshot.sorted(kind):
-                privileges = names(held_privileges(snapshot, role.id, identity(thing)))
-                if is_super or owns(snapshot, roles, identity(thing)):
+            for catalog_object in snapshot.sorted(kind):
+                privileges = names(held_privileges(snapshot, role.id, identity(catalog_object)))
+                if is_super or owns(snapshot, roles, identity(catalog_object)):
                     privileges.append("OWNERSHIP")
                 for privilege in privileges:
-                    yield object_oid(role.id), word, object_oid(thing.id), thing.name, privilege
+                    yield (
+                        object_oid(role.id),
+                        word,
+                        object_oid(catalog_object.id),
+                        catalog_object.name,
+                        privilege,
+                    )
         for id in sorted(snapshot.roles if is_super else roles):
             other = snapshot.roles[id]
             for privilege in ("MEMBER", "SET", "USAGE", *(("OWNERSHIP",) if is_super else ())):
@@ -329,7 +337,7 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
         "mz_internal",
         "mz_held_privileges",
         desc(role_oid=OID, kind=TEXT, oid=OID, name=TEXT, privilege=TEXT),
-        catalog_rows=_held,
+        catalog_rows=_role_privileges,
     ),
     Builtin(
         "mz_internal",

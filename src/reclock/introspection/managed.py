@@ -45,7 +45,7 @@ class LakeManagedCollections:
     max_clock_jump_ms: int = MAX_CLOCK_JUMP_MS
     tables: Tables = field(init=False)
     _writing_as: Set[Token] = frozenset()
-    _known: frozenset[GlobalId] = frozenset()
+    _table_ids: frozenset[GlobalId] = frozenset()
 
     def __post_init__(self) -> None:
         consensus, bound_ms = self.consensus.guarded(self._check), self.max_clock_jump_ms
@@ -116,7 +116,7 @@ class LakeManagedCollections:
     def drop_unknown(self) -> None:
         """Drop the collections of relations that this release does not have, or has with other
         columns."""
-        for id in sorted(self.tables.log.known() - set(self.ids().values())):
+        for id in sorted(self.tables.log.table_ids() - set(self.ids().values())):
             self.tables.drop(id)
 
     def close(self) -> None:
@@ -132,7 +132,7 @@ class LakeManagedCollections:
             INTROSPECTION, since=now, upper=Timestamp(now + 1)
         )
         self.tables.create(id, desc, at=self.newest())
-        self._known |= {id}
+        self._table_ids |= {id}
 
     def is_known(self, id: GlobalId) -> bool:
         """Whether it was ever written."""
@@ -141,9 +141,9 @@ class LakeManagedCollections:
     def _known_among(self, ids: Iterable[GlobalId]) -> Set[GlobalId]:
         """Those of ``ids`` that were ever written. Reads the log at most once."""
         id_set = frozenset(ids)
-        if not id_set <= self._known:
-            self._known = self.tables.log.known()
-        return id_set & self._known
+        if not id_set <= self._table_ids:
+            self._table_ids = self.tables.log.table_ids()
+        return id_set & self._table_ids
 
     def _snapshot(self, id: GlobalId, desc: RelationDesc, at: Timestamp) -> pa.Table:
         [pinned] = self.tables.pin([id], at).values()

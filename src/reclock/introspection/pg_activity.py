@@ -28,7 +28,7 @@ def _activity(state: SystemState) -> Rows:
         database.name: object_oid(database.id) for database in state.catalog.databases.values()
     }
     for backend in state.backends():
-        who = (
+        identity = (
             databases.get(backend.database),
             backend.database,
             backend.process_id,
@@ -38,11 +38,11 @@ def _activity(state: SystemState) -> Rows:
             backend.application_name(),
         )
         if not state.reader.sees(backend):
-            yield (*who, *[None] * 13, HIDDEN, None)
+            yield (*identity, *[None] * 13, HIDDEN, None)
             continue
         work, activity = backend.work, backend.state
         yield (
-            *who,
+            *identity,
             backend.client_address,
             None,
             backend.client_port,

@@ -32,7 +32,7 @@ class IntrospectionReader:
             or backend.role_id in self._roles
         )
 
-    def shown(self, rows: pa.Table, of: str, private: tuple[str, ...]) -> pa.Table:
+    def redact(self, rows: pa.Table, of: str, private: tuple[str, ...]) -> pa.Table:
         """The rows, with ``HIDDEN`` in the columns ``private`` of those whose user, by the name in
         column ``of``, is not seen."""
         if self._sees_all or not private:

@@ -127,8 +127,8 @@ class SequenceFacts:
 @dataclass(frozen=True, slots=True)
 class FunctionFacts:
     """A function that a user defined. ``arguments`` are its parameters as they are declared,
-    ``identity_arguments`` without defaults, ``result`` and ``source`` what it returns and its query,
-    as SQL."""
+    ``identity_arguments`` without defaults, ``result`` and ``source`` what it returns and its
+    query, as SQL."""
 
     id: GlobalId
     name: str

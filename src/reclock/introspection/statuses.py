@@ -1,5 +1,5 @@
-"""Statuses of sources, indexes and sinks as relations: the current status of each, the earlier ones,
-and the ranges that sources skipped."""
+"""Statuses of sources, indexes and sinks as relations: the current status of each, the earlier
+ones, and the ranges that sources skipped."""
 
 from __future__ import annotations
 

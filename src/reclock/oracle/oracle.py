@@ -229,11 +229,11 @@ def _next(
 
 
 def require_plausible(
-    connection: sa.Connection, now: Timestamp, max_jump_ms: int, *, seen: Timestamp = MINIMUM
+    connection: sa.Connection, now: Timestamp, max_jump_ms: int, *, earlier: Timestamp = MINIMUM
 ) -> None:
-    """Raises ``ClockImplausible`` if ``now`` is too far beyond ``seen`` and every timestamp of the
-    oracle. Timestamps in 1970 do not come from a clock, and are ignored."""
-    newest = max(seen, connection.scalar(_NEWEST) or MINIMUM)
+    """Raises ``ClockImplausible`` if ``now`` is too far beyond ``earlier`` and every timestamp of
+    the oracle. Timestamps in 1970 do not come from a clock, and are ignored."""
+    newest = max(earlier, connection.scalar(_NEWEST) or MINIMUM)
     if newest >= max_jump_ms and now - newest > max_jump_ms:
         raise ClockImplausible(now=now, newest=newest, max_jump_ms=max_jump_ms)
 

@@ -130,7 +130,8 @@ def _collections(
 
 
 def _is_stored(entry: RelationEntry) -> bool:
-    """Whether the relation has updates of its own. A source has none if its subsources have them."""
+    """Whether the relation has updates of its own. A source has none if its subsources have
+    them."""
     if entry.source is not None and entry.source.subsources:
         return False
     return entry.collection.collection is not CollectionType.REMAPPING

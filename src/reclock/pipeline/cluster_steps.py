@@ -240,7 +240,7 @@ def attempt_emit(
 
 def complete_tables(stores: Stores, at: Timestamp) -> None:
     """Apply the table WAL up to ``at`` to the Delta tables of all tables."""
-    if stores.tables.log.known():
+    if stores.tables.log.table_ids():
         stores.frontiers.advance_idle(
             [TABLES], Timestamp(min(at, stores.oracle.read_ts(EPOCH_MS)) + 1)
         )

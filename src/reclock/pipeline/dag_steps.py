@@ -115,8 +115,8 @@ def move_source(
 
     Answers what ``changed``, by the names of relations and sinks: how many rows or changes, and the
     ``upper`` below which they can be read; the page of the audit in the data ``docs``; what
-    ``failed``; and the ``lineage`` of what changed. What failed holds up nothing else: a source that
-    binds nothing is complete up to the time even so.
+    ``failed``; and the ``lineage`` of what changed. What failed holds up nothing else: a source
+    that binds nothing is complete up to the time even so.
     """
     failed: list[TickFailure] = []
     changed: dict[str, Changes] = {}

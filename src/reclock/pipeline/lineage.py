@@ -1,4 +1,5 @@
-"""The lineage of sources, views and sinks, from the catalog: datasets, and columns from the plan."""
+"""The lineage of sources, views and sinks, from the catalog: datasets, and columns from the
+plan."""
 
 from __future__ import annotations
 
@@ -67,8 +68,8 @@ def lineage_of(environment: Environment, rows: Mapping[str, int]) -> dict[str, J
 
 
 def described(environment: Environment, rows: Mapping[str, int]) -> list[dict[str, Any]]:
-    """What ``lineage_of`` returns, as JSON. If that fails, it is logged, and the list is empty: work
-    does not fail because it cannot be described."""
+    """What ``lineage_of`` returns, as JSON. If that fails, it is logged, and the list is empty:
+    work does not fail because it cannot be described."""
     try:
         return [asdict(job) for job in lineage_of(environment, rows).values()]
     except Exception as error:

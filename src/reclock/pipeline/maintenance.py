@@ -264,7 +264,7 @@ def _collections(stores: Stores, group: str) -> Sequence[StorageCollectionId]:
     if tables is None:
         return stores.lake.list(group)
     tables.apply()
-    return [table_id(table) for table in sorted(tables.log.known())]
+    return [table_id(table) for table in sorted(tables.log.table_ids())]
 
 
 def _tables(stores: Stores, group: str) -> Tables | None:

@@ -124,8 +124,8 @@ class TickReport:
         return {name: count for name, count in counts.items() if count}
 
     def has_news(self, reported: Collection[TickFailure]) -> bool:
-        """Whether anything changed, waits for another process, fails otherwise than ``reported``, or
-        fails no more."""
+        """Whether anything changed, waits for another process, fails otherwise than ``reported``,
+        or fails no more."""
         return bool(
             self.changed
             or any(report.claimed_by is not None for report in self.ingested)

@@ -187,7 +187,7 @@ def _is_part(type_: Any) -> bool:
     return type_ in (Part, "Scalar")
 
 
-def _made() -> JsonConverter:
+def _make_converter() -> JsonConverter:
     converter = make_converter(forbid_extra_keys=True)
 
     def write_scalar(scalar: Scalar) -> dict[str, Any]:
@@ -249,4 +249,4 @@ def _made() -> JsonConverter:
     return converter
 
 
-_converter = _made()
+_converter = _make_converter()

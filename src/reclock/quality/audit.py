@@ -183,7 +183,9 @@ def _audit_one(
                 validation = _validate_user(context, slice_, read(slice_), user)
                 results.append(validation)
                 checks += [
-                    _check(result, waived, seen=min(slice_.rows, ROWS_LIMIT), of=slice_.rows)
+                    _check(
+                        result, waived, checked_rows=min(slice_.rows, ROWS_LIMIT), rows=slice_.rows
+                    )
                     for result in validation.results
                 ]
         except Exception as failure:
@@ -256,7 +258,11 @@ def _validate_user(
 
 
 def _check(
-    result: ExpectationValidationResult, waived: frozenset[str], *, seen: int = 0, of: int = 0
+    result: ExpectationValidationResult,
+    waived: frozenset[str],
+    *,
+    checked_rows: int = 0,
+    rows: int = 0,
 ) -> ExpectationResult:
     name, success = _name(result), bool(result.success)
     configuration = result.expectation_config
@@ -269,8 +275,8 @@ def _check(
         detail = f"could not be evaluated: {raised}"
     elif not success:
         detail = f"{detail} {_observed(result.result)}"
-    if seen < of:
-        detail += f" (seen: the first {seen} of {of} rows)"
+    if checked_rows < rows:
+        detail += f" (seen: the first {checked_rows} of {rows} rows)"
     return ExpectationResult(
         name,
         success,

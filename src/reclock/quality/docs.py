@@ -80,15 +80,15 @@ def render_page(document: str, slice_: AuditSlice, result: AuditResult) -> str:
     """The self-contained page of one audit, from the validation as JSON text (the renderers fail on
     numpy's numbers)."""
     loaded = json.loads(document)
-    for found in loaded["results"]:
+    for result_json in loaded["results"]:
         # the renderers print these as they are,
-        found |= {part: _escaped(found[part]) for part in ("result", "exception_info")}
-        named = found["expectation_config"]["kwargs"]  # and the names of columns, in headings
+        result_json |= {part: _escaped(result_json[part]) for part in ("result", "exception_info")}
+        named = result_json["expectation_config"]["kwargs"]  # and the names of columns, in headings
         named |= {
             part: _escaped(named[part])
             for part in named.keys() & {"column", "column_A", "column_B", "column_list"}
         }
-        for counted in found["result"].get("partial_unexpected_counts", []):
+        for counted in result_json["result"].get("partial_unexpected_counts", []):
             if isinstance(counted["value"], list):  # else the page shows it with nothing in between
                 counted["value"] = ", ".join(map(str, counted["value"]))
     validation = expectationSuiteValidationResultSchema.load(loaded)
@@ -121,17 +121,21 @@ def _combine(
     now: datetime,
 ) -> ExpectationSuiteValidationResult:
     """The validations of one audit as one result, with the decisions about them."""
-    results = [found for validation in validations for found in validation.results]
-    held = sum(1 for found in results if found.success)
+    results = [
+        expectation_result
+        for validation in validations
+        for expectation_result in validation.results
+    ]
+    successful = sum(1 for expectation_result in results if expectation_result.success)
     return ExpectationSuiteValidationResult(
         success=result.success,
         results=results,
         suite_name=slice_.source,
         statistics={
             "evaluated_expectations": len(results),
-            "successful_expectations": held,
-            "unsuccessful_expectations": len(results) - held,
-            "success_percent": 100.0 * held / len(results) if results else None,
+            "successful_expectations": successful,
+            "unsuccessful_expectations": len(results) - successful,
+            "success_percent": 100.0 * successful / len(results) if results else None,
         },
         meta={
             "run_id": {"run_name": "reclock", "run_time": now.isoformat()},

@@ -64,12 +64,12 @@ def load_suite(path: Path) -> list[UserExpectation]:
         raise ConfigurationError(
             f'invalid expectation suite "{path.name}"', detail=str(invalid)
         ) from invalid
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     named = []
     for expectation in suite.expectations:
         name = str(expectation.meta.get("check") or _name(expectation))
-        seen[name] = seen.get(name, 0) + 1
-        check = name if seen[name] == 1 else f"{name}#{seen[name]}"
+        counts[name] = counts.get(name, 0) + 1
+        check = name if counts[name] == 1 else f"{name}#{counts[name]}"
         named.append(
             UserExpectation(
                 check, expectation.model_dump() | {"meta": expectation.meta | {"check": check}}

@@ -70,39 +70,39 @@ class Missing:
     are_gone: bool
 
 
-def fresh(log: Sequence[TransactionEnd], known: Collection[str]) -> list[TransactionEnd]:
-    """The transactions of the log that are not ``known``, each at its first end."""
+def fresh(log: Sequence[TransactionEnd], known_ids: Collection[str]) -> list[TransactionEnd]:
+    """The transactions of the log whose ids are not ``known_ids``, each at its first end."""
     transactions: dict[str, TransactionEnd] = {}
     for ended in log:
-        if ended.id not in known:
+        if ended.id not in known_ids:
             transactions.setdefault(ended.id, ended)
     return list(transactions.values())
 
 
 def cut(
-    log: Sequence[TransactionEnd], known: Collection[str], read: Mapping[Partition, Stretch]
+    log: Sequence[TransactionEnd], known_ids: Collection[str], read: Mapping[Partition, Stretch]
 ) -> Cut:
-    """The part of ``read`` that can be bound. ``log`` is the unbound part of the log, ``known`` are
-    the transactions before it.
+    """The part of ``read`` that can be bound. ``log`` is the unbound part of the log, ``known_ids``
+    are the ids of the transactions before it.
 
     Every transaction is bound whole and once, in the order of the log. A longer log and longer
     stretches never bind less.
     """
-    repeated, seen = _find_repeated(known, read)
+    repeated, counts = _find_repeated(known_ids, read)
     spare: dict[str, int] = {}
     for stretch in read.values():
         spare[stretch.collection] = spare.get(stretch.collection, 0) + stretch.skipped
     complete: list[TransactionEnd] = []
-    for ended in fresh(log, known):
+    for ended in fresh(log, known_ids):
         missing = {
-            name: ended.counts.get(name, 0) - seen.get((ended.id, name), 0) for name in spare
+            name: ended.counts.get(name, 0) - counts.get((ended.id, name), 0) for name in spare
         }
         if any(not 0 <= count <= spare[name] for name, count in missing.items()):
             break
         spare = {name: skipped - missing[name] for name, skipped in spare.items()}
         complete.append(ended)
     while True:
-        bound = {ended.id for ended in complete} | set(known)
+        bound = {ended.id for ended in complete} | set(known_ids)
         uppers = {partition: _upper(stretch, bound) for partition, stretch in read.items()}
         beyond = {
             event.transaction
@@ -134,46 +134,49 @@ def caught_up(parts: Iterable[Sequence[TransactionEnd]], read: Reading) -> Cut |
     The log comes in ``parts``, in order, which are bound one after the other. ``read`` gets the
     transactions before a part, and the part's. So only one part is in memory at a time.
     """
-    rest = iter(parts)
-    known: dict[str, None] = {}
+    later_parts = iter(parts)
+    known_ids: dict[str, None] = {}
     uppers: dict[Partition, int] = {}
     dropped: dict[Partition, tuple[int, ...]] = {}
-    for part in chain(rest, [()]):  # the last, empty part binds repeated and transactionless events
-        complete = fresh(part, known)
-        stretches = read(uppers, known.keys(), {ended.id for ended in complete})
-        bindable = cut(complete, known, stretches)
+    # a last, empty part binds repeated and transactionless events
+    for part in chain(later_parts, [()]):
+        complete = fresh(part, known_ids)
+        stretches = read(uppers, known_ids.keys(), {ended.id for ended in complete})
+        bindable = cut(complete, known_ids, stretches)
         if len(bindable.bound) < len(complete):
-            return _missing(complete, len(bindable.bound), known, stretches, rest)
+            return _missing(complete, len(bindable.bound), known_ids, stretches, later_parts)
         uppers.update(bindable.uppers)
         dropped |= {
             partition: dropped.get(partition, ()) + offsets
             for partition, offsets in bindable.dropped.items()
         }
-        known |= dict.fromkeys(ended.id for ended in complete)
-        known = dict.fromkeys(islice(known, max(0, len(known) - KNOWN_TRANSACTIONS), None))
+        known_ids |= dict.fromkeys(ended.id for ended in complete)
+        known_ids = dict.fromkeys(
+            islice(known_ids, max(0, len(known_ids) - KNOWN_TRANSACTIONS), None)
+        )
     return Cut((), uppers, dropped)
 
 
 def _missing(
     complete: Sequence[TransactionEnd],
     place: int,
-    known: Collection[str],
+    known_ids: Collection[str],
     read: Mapping[Partition, Stretch],
-    rest: Iterable[Sequence[TransactionEnd]],
+    later_parts: Iterable[Sequence[TransactionEnd]],
 ) -> Missing:
-    _, seen = _find_repeated(known, read)
+    _, counts = _find_repeated(known_ids, read)
     ended = complete[place]
     missing = {
-        s.collection: ended.counts.get(s.collection, 0) - seen.get((ended.id, s.collection), 0)
+        s.collection: ended.counts.get(s.collection, 0) - counts.get((ended.id, s.collection), 0)
         for s in read.values()
     }
     waited_for = [stretch for stretch in read.values() if missing[stretch.collection] > 0]
     blocking = {stretch.events[-1].transaction for stretch in waited_for if stretch.events} - {
-        *known,
+        *known_ids,
         *(transaction.id for transaction in complete),
     }
     later = {transaction.id for transaction in complete[place + 1 :]} | {
-        transaction.id for part in rest for transaction in part if transaction.id in blocking
+        transaction.id for part in later_parts for transaction in part if transaction.id in blocking
     }
     are_past = [
         any(event.transaction in later for event in stretch.events) for stretch in waited_for
@@ -195,21 +198,21 @@ def _upper(stretch: Stretch, bound: Collection[str]) -> int:
 
 
 def _find_repeated(
-    known: Collection[str], read: Mapping[Partition, Stretch]
+    known_ids: Collection[str], read: Mapping[Partition, Stretch]
 ) -> tuple[dict[Partition, set[int]], dict[tuple[str, str], int]]:
     """The offsets of repeated events by partition, and the number of other events by transaction
     and collection."""
     repeated: dict[Partition, set[int]] = {partition: set() for partition in read}
-    seen: set[tuple[str, str, int]] = set()
+    first_places: set[tuple[str, str, int]] = set()
     counts: dict[tuple[str, str], int] = {}
     for partition, stretch in read.items():
         for event in stretch.events:
             if event.transaction is None:
                 continue
             place = (event.transaction, stretch.collection, event.order)
-            if event.transaction in known or place in seen:
+            if event.transaction in known_ids or place in first_places:
                 repeated[partition].add(event.offset)
             else:
-                seen.add(place)
+                first_places.add(place)
                 counts[place[:2]] = counts.get(place[:2], 0) + 1
     return repeated, counts

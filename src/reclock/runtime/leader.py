@@ -49,7 +49,7 @@ def _follow_clusters(
             changed.clear()
             try:
                 environment.stores.marks.refresh()
-                wanted = _clusters(environment)
+                desired = _clusters(environment)
             except Exception as error:  # the edge of the loop: the next attempt may succeed
                 detail = getattr(error, "detail", None)
                 _logger.warning(
@@ -57,10 +57,10 @@ def _follow_clusters(
                 )
                 stopping.wait(_AGAIN_S)
                 continue
-            for id in wanted - loops.keys():
+            for id in desired - loops.keys():
                 loops[id] = scope.enter_context(ExitStack())
                 loops[id].enter_context(environment.control_plane.managed_controller(id).looping())
-            for id in loops.keys() - wanted:
+            for id in loops.keys() - desired:
                 loops.pop(id).close()
             changed.wait(_LOOK_S)
 

@@ -157,7 +157,8 @@ class Stores:
         if loss is not None:
             self.oracle.apply_write(EPOCH_MS, loss.newest_time)
             reserve_ids(
-                self.catalog, loss.ids | self.frontiers.get_all().keys() | self.tables.log.known()
+                self.catalog,
+                loss.ids | self.frontiers.get_all().keys() | self.tables.log.table_ids(),
             )
             self.marks.write(above=loss.mark)
         settle_password_references(self.catalog, self.passwords)

@@ -37,7 +37,8 @@ def submissions(
     """For each other cluster, what spark-submit needs: the arguments of ``jobs/work_cluster.py``,
     and the options of its replica's size that the driver must have before it starts. The job sets
     all others itself, such as the master."""
-    catalog, found = environment.stores.planner_catalog(), list[dict[str, object]]()
+    catalog = environment.stores.planner_catalog()
+    job_arguments: list[dict[str, object]] = []
     for name, id in sorted(catalog.clusters.items(), key=lambda cluster: cluster[1]):
         if name not in but:
             options = _options(
@@ -58,8 +59,8 @@ def submissions(
                 for option, value in options.items()
                 if option.startswith(_KNOWN_TO_SUBMIT)
             }
-            found.append({"application_args": arguments, "conf": early})
-    return found
+            job_arguments.append({"application_args": arguments, "conf": early})
+    return job_arguments
 
 
 def _options(environment: Environment, size: str | None) -> Mapping[str, str]:

@@ -108,10 +108,10 @@ def _binary(content: npt.NDArray[np.uint8], is_kept: npt.NDArray[np.bool_]) -> p
     return pa.Array.from_buffers(pa.binary(), len(content), buffers)
 
 
-def _where(values: pa.Array, found: pa.Array) -> pa.Array:
-    """What was found, of values that are not NULL."""
+def _where(values: pa.Array, encoded: pa.Array) -> pa.Array:
+    """The encoded bytes of the values; NULL where the value is NULL."""
     return (
-        pc.if_else(values.is_valid(), found, pa.scalar(None, pa.binary()))
+        pc.if_else(values.is_valid(), encoded, pa.scalar(None, pa.binary()))
         if values.null_count
-        else found
+        else encoded
     )

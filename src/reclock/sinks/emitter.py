@@ -116,7 +116,7 @@ class Emitter:
         frontier: GroupFrontier,
         pending: TimeRange,
         stream: Stream,
-        held: HeldClaim,
+        held_claim: HeldClaim,
     ) -> Emitted:
         """Write everything in ``pending`` that the target does not have, and publish. After an
         error, release the claim."""
@@ -130,7 +130,9 @@ class Emitter:
                     pending = TimeRange(
                         max(progress, pending.lower), pending.upper, with_snapshot=False
                     )
-                elif _is_switch(held.claim) and (progress is not None or not sink.with_snapshot):
+                elif _is_switch(held_claim.claim) and (
+                    progress is not None or not sink.with_snapshot
+                ):
                     base = self._previous_rows(sink, frontier, progress)
                 commits = changes = size = 0
                 for time, changed in (
@@ -140,16 +142,16 @@ class Emitter:
                 ):
                     if base is not None:
                         changed, base = _difference(changed, base), None
-                    held.amend(held.claim.payload)  # still ours?
+                    held_claim.amend(held_claim.claim.payload)  # still ours?
                     written = writer.emit(time, changed)
                     changes, size = changes + written.changes, size + written.bytes
                     commits, progress = commits + 1, Timestamp(time + 1)
                     failpoint("sinks.emit.committed")
         except BaseException:
-            self._give_up(sink, held)
+            self._give_up(sink, held_claim)
             raise
         self.frontiers.publish(
-            {sink.id: held.claim}, pending.upper, since=progress or frontier.since
+            {sink.id: held_claim.claim}, pending.upper, since=progress or frontier.since
         )
         failpoint("sinks.emit.published")
         return Emitted(sink.name, pending.upper, commits, changes, size)
@@ -173,14 +175,14 @@ class Emitter:
         rows = [rows.read_all() for _, rows in by_time(changes.stream(changes.range), sink.desc)]
         return pa.concat_tables([changes_schema(sink.desc).empty_table(), *rows])
 
-    def _give_up(self, sink: SinkSpec, held: HeldClaim) -> None:
+    def _give_up(self, sink: SinkSpec, held_claim: HeldClaim) -> None:
         """Release the claim, so that the next attempt need not wait for the lease. The target
         itself refuses an outdated writer."""
         try:
-            if _is_switch(held.claim):
-                held.release(held.claim.payload)
+            if _is_switch(held_claim.claim):
+                held_claim.release(held_claim.claim.payload)
             else:
-                held.abandon()
+                held_claim.abandon()
         except ReclockError as failure:
             _logger.info("claim of a sink was not given back", sink=sink.name, error=str(failure))
 

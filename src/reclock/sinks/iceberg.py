@@ -1,10 +1,10 @@
 """The Iceberg target: a table of the current rows, for any engine that reads Iceberg. Each time of
 the relation is one snapshot.
 
-Progress is a property of the table, set by the commit that adds the snapshot; the snapshot's summary
-has it too, so that it says which time it shows. A commit names the snapshot that it follows, so the
-catalog refuses it if anybody else has committed. Like in Delta, it replaces the files with a deleted
-row.
+Progress is a property of the table, set by the commit that adds the snapshot; the snapshot's
+summary has it too, so that it says which time it shows. A commit names the snapshot that it
+follows, so the catalog refuses it if anybody else has committed. Like in Delta, it replaces the
+files with a deleted row.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ _PROPERTIES = {
 
 
 class IcebergWriter:
-    """Writes to an Iceberg table (see ``reclock.sinks.target.Writer``). ``sink`` is unique among the
-    sinks of all environments; ``connect`` opens the catalog."""
+    """Writes to an Iceberg table (see ``reclock.sinks.target.Writer``). ``sink`` is unique among
+    the sinks of all environments; ``connect`` opens the catalog."""
 
     def __init__(
         self, target: IcebergTarget, sink: str, desc: RelationDesc, connect: Callable[[], Catalog]
@@ -131,11 +131,11 @@ class IcebergWriter:
         """Write ``rows`` into new files. Each is in memory before it is written."""
         batches = iter(rows)
         for task, first in enumerate(batches):
-            held, count = [first], first.num_rows
+            batches_of_file, count = [first], first.num_rows
             while count < FILE_ROWS and (batch := next(batches, None)) is not None:
-                held.append(batch)
+                batches_of_file.append(batch)
                 count += batch.num_rows
-            work = WriteTask(uuid4(), task, table.schema(), held)
+            work = WriteTask(uuid4(), task, table.schema(), batches_of_file)
             yield from write_file(table.io, table.metadata, iter([work]))
 
     def _read(self, paths: Sequence[str]) -> pa.RecordBatchReader:
@@ -161,8 +161,8 @@ class IcebergWriter:
         return _without_retries(self._catalog.load_table(self._name))
 
     def _checked_progress(self, table: Table) -> Timestamp | None:
-        """The upper of the table. Raises ``TargetChanged`` unless the table is this sink's and holds
-        what the sink wrote last."""
+        """The upper of the table. Raises ``TargetChanged`` unless the table is this sink's and
+        holds what the sink wrote last."""
         if table.properties.get(SINK_PROPERTY) != self._sink:
             raise TargetChanged(f"{self._label} is not of this sink")
         found = [(field.name, field.field_type) for field in table.schema().fields]

@@ -1,5 +1,5 @@
-"""Catalogs of Iceberg tables: one behind Iceberg's REST protocol, or the environment's own in an SQL
-database."""
+"""Catalogs of Iceberg tables: one behind Iceberg's REST protocol, or the environment's own in an
+SQL database."""
 
 from __future__ import annotations
 

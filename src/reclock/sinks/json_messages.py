@@ -1,8 +1,8 @@
 """JSON messages that a source with FORMAT JSON can read back.
 
 Numbers are numbers. Dates and timestamps are text in ISO 8601 (with ``Z`` if they have a zone),
-bytes have PostgreSQL's hexadecimal form, and infinite or NaN floats are text. Arrays are arrays, and
-intervals the text that PostgreSQL prints.
+bytes have PostgreSQL's hexadecimal form, and infinite or NaN floats are text. Arrays are arrays,
+and intervals the text that PostgreSQL prints.
 """
 
 from __future__ import annotations

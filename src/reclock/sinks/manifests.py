@@ -62,7 +62,7 @@ class Manifests:
 
     def _create(self, path: str, content: bytes) -> bool:
         if not self._folder.is_local:
-            return self._put(path, content)
+            return self._put_object(path, content)
         self._folder.make_parent(path)
         staged = self._folder.absolute(f"{MANIFESTS}/_{uuid4().hex}")
         with open(staged, "xb") as file:
@@ -77,7 +77,7 @@ class Manifests:
         self._folder.sync([path])
         return True
 
-    def _put(self, path: str, content: bytes) -> bool:
+    def _put_object(self, path: str, content: bytes) -> bool:
         from botocore.exceptions import ClientError
 
         bucket, _, key = self._folder.absolute(path).partition("://")[2].partition("/")

@@ -45,34 +45,34 @@ class SourceOptions:
 def parse_options(options: Mapping[str, str]) -> SourceOptions:
     """The options that Spark passes, whose names have no case. Raises ``InvalidOption`` and
     ``SqlSyntaxError``."""
-    given = {name.lower(): value for name, value in options.items()}
+    by_name = {name.lower(): value for name, value in options.items()}
     known = {name.lower() for name in _NAMES}
-    for name in sorted(given.keys() - known):
+    for name in sorted(by_name.keys() - known):
         raise InvalidOption(f'unknown option "{name}"', hint=f"options are {', '.join(_NAMES[1:])}")
-    home, url = given.get("home"), given.get("url")
+    home, url = by_name.get("home"), by_name.get("url")
     if (home is None) == (url is None):
         raise InvalidOption("exactly one of the options home and url is needed")
-    if url is not None and "user" in given:
+    if url is not None and "user" in by_name:
         raise InvalidOption("the option user is for a home", hint="a URL names its user")
-    if "path" not in given:
+    if "path" not in by_name:
         raise InvalidOption(
             "no relation to read", hint='name it in load, as in load("public.orders")'
         )
-    changes = _range(given["changes"]) if "changes" in given else None
-    if changes is not None and changes.lower is not None and "asof" in given:
+    changes = _range(by_name["changes"]) if "changes" in by_name else None
+    if changes is not None and changes.lower is not None and "asof" in by_name:
         raise InvalidOption(
             "asOf and the times of changes exclude each other",
             hint="write changes = true to begin at asOf",
         )
     return SourceOptions(
-        relation=relation_name(given["path"]),
+        relation=relation_name(by_name["path"]),
         location=url if url is not None else str(Path(home or "").expanduser().absolute()),
         is_url=url is not None,
-        user=given.get("user"),
-        as_of=_time(given["asof"]) if "asof" in given else None,
+        user=by_name.get("user"),
+        as_of=_time(by_name["asof"]) if "asof" in by_name else None,
         changes=changes,
-        partitions=_count("numPartitions", given.get("numpartitions", "1")),
-        pushes_filters=_boolean("pushFilters", given.get("pushfilters", "false")),
+        partitions=_count("numPartitions", by_name.get("numpartitions", "1")),
+        pushes_filters=_boolean("pushFilters", by_name.get("pushfilters", "false")),
     )
 
 

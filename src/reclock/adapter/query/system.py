@@ -62,7 +62,7 @@ def system_rows(
         rows = environment.stores.managed.rows(id_, builtin.desc, at).cast(
             result_schema(builtin.desc.columns)
         )
-        return reader.shown(rows, "authenticated_user", MANAGED[builtin.managed].private)
+        return reader.redact(rows, "authenticated_user", MANAGED[builtin.managed].private)
     if builtin.catalog_rows is not None:
         return _table(builtin.desc, list(builtin.catalog_rows(_catalog_state(catalog))))
     if builtin.rows is None:

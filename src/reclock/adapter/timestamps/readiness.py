@@ -118,7 +118,7 @@ def broken_objects(environment: Environment, catalog: PlannerCatalog) -> list[Br
 def _damaged_objects(environment: Environment, catalog: PlannerCatalog) -> Iterator[BrokenObject]:
     """Opens each collection that storage has created."""
     created_ids = (
-        environment.stores.frontiers.get_all().keys() | environment.stores.tables.log.known()
+        environment.stores.frontiers.get_all().keys() | environment.stores.tables.log.table_ids()
     )
     commands = [
         command

@@ -62,9 +62,9 @@ class RangeType:
 
     def normal_form(self, text: str) -> str:
         written = parse_literal(text)
-        return ranges.EMPTY if written is None else self.made(written)
+        return ranges.EMPTY if written is None else self.canonical(written)
 
-    def made(self, written: WrittenRange) -> str:
+    def canonical(self, written: WrittenRange) -> str:
         """The range in normal form. Raises a ``ReclockError`` for a bound that is no value, and if
         the bounds are in the wrong order."""
         lower = None if written.lower is None else self.read(written.lower)
@@ -232,9 +232,11 @@ RANGE_TYPES: Mapping[TypeName, RangeType] = {
 
 def range_of(type_name: str, lower: str, upper: str, flags: str) -> str:
     """The range of the type between two bounds, with PostgreSQL's flags, such as ``[)``. The bounds
-    are texts of values; an empty one is no bound. Raises as `RangeType.made`, and for other
+    are texts of values; an empty one is no bound. Raises as `RangeType.canonical`, and for other
     flags."""
-    return RANGE_TYPES[TypeName(type_name)].made(with_flags(lower or None, upper or None, flags))
+    return RANGE_TYPES[TypeName(type_name)].canonical(
+        with_flags(lower or None, upper or None, flags)
+    )
 
 
 def _textual(type: ScalarType, oid: int, array_oid: int) -> TextualType:

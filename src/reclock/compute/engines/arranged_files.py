@@ -42,8 +42,8 @@ class MappedFiles:
     _folder: SpillFolder | None = None
 
     def column(self, values: pa.ChunkedArray) -> pa.ChunkedArray:
-        """The same values, in one chunk if that is possible. Raises ``OSError`` if there is no space
-        for them."""
+        """The same values, in one chunk if that is possible. Raises ``OSError`` if there is no
+        space for them."""
         table = pa.table({"column": values}).combine_chunks()
         if values.nbytes < _SMALL_BYTES:
             return table.column(0)

@@ -28,8 +28,8 @@ from reclock.plan.functions.sql_names import field_names
 from reclock.plan.relational import Finishing, Plan
 
 _FEW = 0.25
-"""The share of a collection's updates, in files with other diffs than one, up to which they are told
-apart from the rest."""
+"""The share of a collection's updates, in files with other diffs than one, up to which they are
+told apart from the rest."""
 
 
 @dataclass(frozen=True, slots=True)

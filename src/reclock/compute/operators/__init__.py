@@ -8,9 +8,9 @@ An operator has these rules, each a ``singledispatch`` function over the plan's 
     names too. Relations are multisets.
 
 ``demand(node, required)``
-    The columns of each input that the node reads to compute its columns ``required``. The others may
-    have any value of their type. So only columns that no rule of the node reads are left out, and a
-    collection is read, and consolidated, in fewer columns.
+    The columns of each input that the node reads to compute its columns ``required``. The others
+    may have any value of their type. So only columns that no rule of the node reads are left out,
+    and a collection is read, and consolidated, in fewer columns.
 
 ``delta(node, step)``
     The changes of the node's output, from its inputs' changes and from what it may read of their

@@ -81,7 +81,8 @@ def _changes_by_time(node: Filter, step: DeltaStep) -> str:
         moments.append(f"CASE WHEN {value} <= {until} THEN {value} + {moment.delay_ms} END")
     rows = guarded(node, engine, step.due_rows(node))
     return (
-        f"SELECT {select_list(input_columns)}, CAST(CASE WHEN {is_now} THEN 1 ELSE -1 END AS BIGINT) AS n, t "
+        f"SELECT {select_list(input_columns)}, "
+        f"CAST(CASE WHEN {is_now} THEN 1 ELSE -1 END AS BIGINT) AS n, t "
         f"FROM (SELECT *, unnest(list_distinct([{', '.join(moments)}])) AS t FROM {rows}) AS due "
         f"WHERE t > {step.before:d} AND t <= {until} AND (({is_now}) IS TRUE) <> (({was}) IS TRUE)"
     )

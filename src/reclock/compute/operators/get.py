@@ -47,7 +47,10 @@ def rows(node: Get, rendering: Rendering, key_filter: KeyFilter | None = None) -
         return f"SELECT {select_list(_all(node, engine, read))} FROM {source} WHERE {until}"
     if relation.is_monotonic:
         row_values = select_list(_all(node, engine, read))
-        counted = f"SELECT {row_values}, {DIFF_COLUMN} AS n FROM {source} WHERE {until} AND {DIFF_COLUMN} <> 1"
+        counted = (
+            f"SELECT {row_values}, {DIFF_COLUMN} AS n FROM {source} "
+            f"WHERE {until} AND {DIFF_COLUMN} <> 1"
+        )
         return (
             f"SELECT {row_values} FROM {source} WHERE {until} AND {DIFF_COLUMN} = 1 "
             f"UNION ALL {repeated(engine, counted, [f'c{i}' for i in range(len(node.desc))])}"
@@ -60,9 +63,9 @@ def rows(node: Get, rendering: Rendering, key_filter: KeyFilter | None = None) -
 
 
 def _mostly_single(node: Get, read: Sequence[str | None], source: str, values: list[str]) -> str:
-    """The SELECT of ``values`` from the updates in ``source``. Updates are summed up only for rows of
-    which an update has another diff than one, as far as the key tells rows apart. Each update of the
-    other rows is a row."""
+    """The SELECT of ``values`` from the updates in ``source``. Updates are summed up only for rows
+    of which an update has another diff than one, as far as the key tells rows apart. Each update of
+    the other rows is a row."""
     listed = [
         f"{expression} AS c{i}" for i, expression in enumerate(read) if expression is not None
     ]

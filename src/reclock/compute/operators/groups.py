@@ -24,8 +24,8 @@ Merge = Callable[[str], str]
 rows, the SELECT of the groups' new rows."""
 
 Decides = Callable[[str], str]
-"""Given a relation of the groups' previous rows, the condition that a deleted row ``i`` of the input
-may have decided those of its group. Without the others, the groups have the same rows."""
+"""Given a relation of the groups' previous rows, the condition that a deleted row ``i`` of the
+input may have decided those of its group. Without the others, the groups have the same rows."""
 
 
 def changed_groups(node: Plan, step: DeltaStep, group_columns: int) -> str | None:
@@ -53,14 +53,14 @@ def regrouped(
     """The changes of a node that computes each group's rows from its inputs' rows of that group
     alone.
 
-    ``groups`` are the grouping columns in each input, and ``key_columns`` the node's own columns with the
-    same values, if it has them. Without grouping columns there is exactly one group, which exists
-    even when it has no rows, so every step touches it: an aggregate has its one row before and
-    after.
+    ``groups`` are the grouping columns in each input, and ``key_columns`` the node's own columns
+    with the same values, if it has them. Without grouping columns there is exactly one group, which
+    exists even when it has no rows, so every step touches it: an aggregate has its one row before
+    and after.
 
     ``merge`` is for nodes of one input. It computes the groups that lost no row that ``decides``
-    from their rows in the maintained result. The *net* changes decide which rows were inserted and which deleted: a
-    delta rule may delete a row and insert it again.
+    from their rows in the maintained result. The *net* changes decide which rows were inserted and
+    which deleted: a delta rule may delete a row and insert it again.
     """
     if step.by_time:
         raise NoRuleByTime
@@ -89,8 +89,8 @@ def regrouped(
         return _difference(node, previous, [_merged(node, step, merge, previous, changed)])
     counts = f" AND {decides(previous)}" if decides is not None else ""
     lossy = step.define(
-        f"SELECT DISTINCT {select_list([f'c{index}' for index in group_columns])} FROM {changed} AS "
-        f"i WHERE n < 0{counts}",
+        f"SELECT DISTINCT {select_list([f'c{index}' for index in group_columns])} "
+        f"FROM {changed} AS i WHERE n < 0{counts}",
         is_few=True,
     )
 

@@ -193,8 +193,8 @@ def _changes_by_match(node: Join, step: DeltaStep, side: int) -> list[str]:
 
 
 def _by_counts(node: Join, step: DeltaStep, side: int, matches: str) -> list[str]:
-    """``_changes_by_match`` from which keys had a match and have one. An outer join reads the rows of
-    all changed keys for its pairs, and so here."""
+    """``_changes_by_match`` from which keys had a match and have one. An outer join reads the rows
+    of all changed keys for its pairs, and so here."""
     input, is_matched = inputs(node)[side], node.kind is JoinKind.SEMI
     keys_of_input, other_keys = _key_columns(node)[side], _key_columns(node)[1 - side]
     joined = " AND ".join(f"i.c{column} = m.c{place}" for place, column in enumerate(keys_of_input))

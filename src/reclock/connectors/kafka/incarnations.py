@@ -1,9 +1,9 @@
-"""Incarnations of a topic: a topic of the same name that was deleted and created again, or that lost
-its last messages, has other messages at offsets that are bound already.
+"""Incarnations of a topic: a topic of the same name that was deleted and created again, or that
+lost its last messages, has other messages at offsets that are bound already.
 
 A source's offsets only grow. So after RESNAPSHOT they count on: each partition of the new
-incarnation begins at a ``base``, the source's offset at which it follows the earlier one. The base is
-in the evidence, beside the topic's id. It is bound with the first offsets that need it, in one
+incarnation begins at a ``base``, the source's offset at which it follows the earlier one. The base
+is in the evidence, beside the topic's id. It is bound with the first offsets that need it, in one
 commit, so no process can die between the two.
 """
 
@@ -19,8 +19,8 @@ from reclock.reclocking.frontiers import Partition
 
 @dataclass(frozen=True, slots=True)
 class Incarnation:
-    """One partition's topic, and the source's offset of its own offset 0. ``follows`` is false for a
-    source's first topic, to which START OFFSET applies."""
+    """One partition's topic, and the source's offset of its own offset 0. ``follows`` is false for
+    a source's first topic, to which START OFFSET applies."""
 
     topic_id: str
     base: int = 0
@@ -53,9 +53,9 @@ def current_incarnations(
 def follow_from_start(
     bound: Bound, topic_id: str, begin: Mapping[int, int], end: Mapping[int, int]
 ) -> list[Increment]:
-    """The increments that bind every partition's own offsets from 0 to ``end`` behind those that are
-    bound. Rows begin at the own offset ``begin``. Bound partitions that the topic lacks, or that are
-    empty, get its evidence too."""
+    """The increments that bind every partition's own offsets from 0 to ``end`` behind those that
+    are bound. Rows begin at the own offset ``begin``. Bound partitions that the topic lacks, or
+    that are empty, get its evidence too."""
     increments = []
     for partition in sorted({*end, *(int(str(partition)) for partition in bound)}):
         size, base = end.get(partition, 0), bound[partition][0] if partition in bound else 0

@@ -15,7 +15,8 @@ MESSAGE_BYTES = 1024
 
 @dataclass(frozen=True, slots=True)
 class TopicReadTask:
-    """The topic's own offsets ``[lower, upper)`` of one partition, whose ``incarnation`` is this."""
+    """The topic's own offsets ``[lower, upper)`` of one partition, whose ``incarnation`` is
+    this."""
 
     partition: int
     lower: int

@@ -10,8 +10,9 @@ time, and a moment at which no record beyond the offset had arrived yet. While t
 within the retention period, no record can be lost.
 
 A stream that is created again begins with shard 0, and its sequence numbers may be any. RESNAPSHOT
-makes the source follow it, as the next *incarnation*: offsets count on, since those of an incarnation
-lie ``INCARNATION`` above those of the one before. So an offset says which stream it is of.
+makes the source follow it, as the next *incarnation*: offsets count on, since those of an
+incarnation lie ``INCARNATION`` above those of the one before. So an offset says which stream it is
+of.
 """
 
 from __future__ import annotations

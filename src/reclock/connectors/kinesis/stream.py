@@ -49,8 +49,8 @@ class StreamDescription:
         return any(created_at != self.created_at for _, created_at, _, _ in evidence)
 
     def complete_at(self, bound: Bound, shard: int) -> int | None:
-        """A moment at which no record beyond the shard's bound offset had arrived yet (its parents',
-        if the shard is not bound); None if unknown."""
+        """A moment at which no record beyond the shard's bound offset had arrived yet (its
+        parents', if the shard is not bound); None if unknown."""
         current = self.current(bound)
         if shard in current:
             return int(current[shard][2])
