@@ -28,11 +28,12 @@ class ExperimentalFeature(ReclockError):
 
     sqlstate = "0A000"
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, feature: str) -> None:
         super().__init__(
-            f"{what} requires experimental mode", hint="the setting experimental_mode turns it on"
+            f"{feature} requires experimental mode",
+            hint="the setting experimental_mode turns it on",
         )
-        self.what = what
+        self.feature = feature
 
 
 class UnknownRelation(ReclockError):

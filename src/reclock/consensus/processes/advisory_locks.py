@@ -91,15 +91,15 @@ class LockHolder:
             raise AdvisoryLocksLost
         return True
 
-    def keep_only(self, kept: Collection[AdvisoryLock]) -> None:
+    def keep_only(self, locks: Collection[AdvisoryLock]) -> None:
         """Release all other locks of the session."""
 
         def work(connection: sa.Connection) -> None:
-            locks = sa.select(_locks).where(_locks.c.session == self._session)
-            for row in connection.execute(locks).all():
-                if AdvisoryLock(row.key, row.is_shared) not in kept:
+            session_locks = sa.select(_locks).where(_locks.c.session == self._session)
+            for row in connection.execute(session_locks).all():
+                if AdvisoryLock(row.key, row.is_shared) not in locks:
                     connection.execute(sa.delete(_locks).filter_by(**row._mapping))
-            if not kept:
+            if not locks:
                 connection.execute(sa.delete(_holders).filter_by(session=self._session))
 
         self._consensus.transact(fence.guard(self._leadership, work))
