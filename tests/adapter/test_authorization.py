@@ -147,6 +147,17 @@ CASES = (
     Case("GRANT EXECUTE ON FUNCTION doubled TO other", owns=("doubled(integer)",)),
     Case("DROP FUNCTION doubled(int)", owns=("doubled(integer)",)),
     Case("SHOW FUNCTIONS"),
+    Case("CREATE TYPE n AS ENUM ('a')", MAKE),
+    Case("CREATE TABLE n (a mood)", MAKE),
+    Case("SELECT 'sad'::mood"),
+    Case("CREATE VIEW n AS SELECT 'sad'::mood AS a", MAKE),
+    Case("SELECT * FROM calm", (*READ, ("SELECT", "calm"))),
+    Case("ALTER TYPE mood ADD VALUE 'n'", owns=("mood",)),
+    Case("ALTER TYPE mood RENAME TO n", owns=("mood",)),
+    Case("COMMENT ON TYPE mood IS 'x'", owns=("mood",)),
+    Case("DROP TYPE mood CASCADE", owns=("mood",)),
+    Case("SHOW TYPES"),
+    Case("SHOW CREATE TYPE mood"),
     Case("SHOW CREATE FUNCTION doubled"),
     Case("CREATE TABLE n AS SELECT a FROM t", (*MAKE, *READ, ("SELECT", "t"))),
     Case("CREATE VIEW n AS SELECT * FROM flights", MAKE),
@@ -241,6 +252,7 @@ def objects() -> tuple[Any, ...]:
     world = World()
     world.execute(
         f"{FLIGHTS}; CREATE TABLE t (a int); CREATE SEQUENCE counter; "
+        "CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE VIEW calm AS SELECT 'ok'::mood AS m; "
         "CREATE FUNCTION doubled(a int) RETURNS int RETURN a * 2; "
         "CREATE FUNCTION rows_of_t() RETURNS SETOF t BEGIN ATOMIC SELECT * FROM t; END; "
         f"{AWAY}; {PUBLICATION}; "
@@ -351,6 +363,8 @@ def test_all_other_privileges_do_not_help(case: Case) -> None:
 
 
 OWNED = (
+    "calm",
+    "mood",
     "doubled(integer)",
     "rows_of_t()",
     "outlet",

@@ -21,7 +21,7 @@ from psycopg.types.string import TextLoader
 
 from reclock.adapter.context.texts import text_of, texts
 from reclock.algebra.intervals import Interval
-from reclock.algebra.object_ids import type_oid, type_rows
+from reclock.algebra.object_ids import enum_rows, type_oid, type_rows
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.schema import arrow_schema
@@ -30,6 +30,7 @@ from reclock.compute.engines.engine import Engine, TableInput
 from reclock.compute.engines.spark import SparkEngine
 from reclock.errors import ReclockError, UnsupportedSql
 from reclock.plan.relational import collections
+from reclock.sql.catalog.entries import TypeEntry
 from reclock.sql.names import SessionNames
 from reclock.sql.queries.views import expand
 from reclock.sql.statements.query.values import Select
@@ -56,9 +57,11 @@ COLUMNS = {
     ),
     "grids": "n int, a int[][], c int[][][], x text[][], m numeric[][], s int[]",
     "amounts": "n int, m numeric, p numeric(10, 2), k bigint, s text",
+    "moods": "n int, m mood, s text",
     "moments": "n int, at timestamptz, l timestamp, d date, s text, i interval",
 }
 _M, _D = [Decimal("1.5"), None, Decimal("-20")], [1.5, None, 0.1]
+MOOD = "CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy', 'a b')"
 ROWS: dict[str, list[tuple[Any, ...]]] = {
     "t": [
         (1, "one", 1.5, Decimal("10.25"), datetime(2013, 1, 1, 5, 30), True, 10),
@@ -175,6 +178,14 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
         (5, None, None, None, None),
         (6, Decimal("0"), Decimal("0.00"), 1, "0"),
     ],
+    "moods": [
+        (1, "sad", "ok"),
+        (2, "happy", "sad"),
+        (3, "ok", "bad"),
+        (4, None, None),
+        (5, "a b", "OK"),
+        (6, "ok", "ok"),
+    ],
     "moments": [
         (
             1,
@@ -259,6 +270,7 @@ def server(postgres_server) -> Iterator[psycopg.Connection]:
         connection.execute("CREATE SCHEMA answers")
         connection.execute("SET search_path = answers; SET TimeZone = 'UTC'")
         connection.adapters.register_loader("interval", TextLoader)  # Python has no months
+        connection.execute(MOOD)
         for name, columns in COLUMNS.items():
             connection.execute(f"CREATE TABLE {name} ({columns})")
             for row in ROWS[name]:
@@ -273,6 +285,7 @@ def server(postgres_server) -> Iterator[psycopg.Connection]:
 @pytest.fixture(scope="module")
 def world() -> World:
     world = World()
+    world.execute(MOOD)
     for name, columns in COLUMNS.items():
         world.execute(f"CREATE TABLE {name} ({columns})")
     return world
@@ -366,15 +379,27 @@ def printed_by_postgresql(cursor: psycopg.Cursor) -> list[tuple[str | None, ...]
 
 @cache
 def row_types(server: psycopg.Connection) -> dict[int, str]:
-    """PostgreSQL's types of the rows of each table: records here."""
+    """PostgreSQL's types that are no built-in ones: enums, and those of the rows of each table, which
+    are records here."""
     rows = server.execute(
-        "SELECT oid, typarray FROM pg_type WHERE typtype = 'c' AND typnamespace = 'answers'::regnamespace"
+        "SELECT oid, typarray, CASE typtype WHEN 'c' THEN 'record' ELSE typname END FROM pg_type "
+        "WHERE typtype IN ('c', 'e') AND typnamespace = 'answers'::regnamespace"
     ).fetchall()
-    return {oid: name for row in rows for oid, name in zip(row, ("record", "_record"), strict=True)}
+    return {
+        oid: name
+        for oid, array_oid, type_name in rows
+        for oid, name in ((oid, type_name), (array_oid, f"_{type_name}"))
+    }
+
+
+def enum_types(world: World) -> dict[int, str]:
+    """The names of the world's enums, and of their arrays, by number."""
+    entries = [entry for entry in world.catalog.entries() if isinstance(entry, TypeEntry)]
+    return {row.oid: row.name for entry in entries for row in enum_rows(entry.enum)}
 
 
 PRINTED_BY_BOTH = (
-    *("uuids", "numerics", "times", "held", "dimensions", "ranges_on_both", "records"),
+    *("uuids", "numerics", "times", "held", "dimensions", "ranges_on_both", "records", "enums"),
 )
 """Files of queries whose printed values are compared, which both engines compute."""
 PRINTED = (*PRINTED_BY_BOTH, "ranges")
@@ -391,9 +416,10 @@ def test_values_are_printed_as_postgresql_prints_them(
     if "ORDER BY" in sql.rsplit(")", 1)[-1]:
         assert ours == theirs
     names = {each.oid: each.name for each in type_rows()} | {1042: "text", 1043: "text"}
-    names |= row_types(server)
-    types = [names.get(column.type_code) for column in cursor.description or ()]
-    assert [names[type_oid(column.type)] for column in select.desc.columns] == types
+    theirs_by_oid = names | row_types(server)
+    types = [theirs_by_oid.get(column.type_code) for column in cursor.description or ()]
+    ours_by_oid = names | enum_types(world)
+    assert [ours_by_oid[type_oid(column.type)] for column in select.desc.columns] == types
     assert list(select.desc.names) == [column.name for column in cursor.description or ()]
 
 

@@ -31,9 +31,12 @@ from reclock.algebra.relations import (
     TIMESTAMP,
     TIMESTAMPTZ,
     Column,
+    EnumType,
     MomentLimit,
     ScalarType,
     TypeName,
+    array,
+    enum,
     numeric,
 )
 from reclock.algebra.textual import TEXTUAL_TYPES
@@ -41,6 +44,8 @@ from reclock.algebra.textual import TEXTUAL_TYPES
 FIRST_SYSTEM = 10_000
 FIRST_USER = 16_384
 """Where PostgreSQL begins to count what it makes itself, and what users make."""
+FIRST_ARRAY_TYPE = 1 << 29
+"""Where the numbers begin of arrays of the types that users make."""
 FIRST_TRANSIENT = 1 << 30
 """Where the numbers begin of what sessions make for themselves."""
 FIRST_CONSTRAINT = 1 << 31
@@ -115,7 +120,14 @@ PSEUDO_TYPES = {
 """Types that no value has, which clients name to pass over functions of them."""
 
 
+_ENUM_SIZE = 4
+"""The bytes of an enum in PostgreSQL."""
+
+
 def type_oid(type: ScalarType) -> int:
+    if type.base.enum is not None:
+        oid = object_oid(type.base.enum.id)
+        return oid if type.element is None else FIRST_ARRAY_TYPE + oid
     if type in _VECTORS:
         return _VECTORS[type].oid
     if type.base in _VECTORS:
@@ -124,6 +136,8 @@ def type_oid(type: ScalarType) -> int:
 
 
 def type_size(type: ScalarType) -> int:
+    if type.enum is not None:
+        return _ENUM_SIZE
     return -1 if type.element is not None else TYPES[type.name].size
 
 
@@ -167,6 +181,16 @@ def type_rows() -> Iterator[TypeId]:
         for entry in [*_TYPES, *_VECTORS.values()]
     )
     return iter(sorted([*_TYPES, *_VECTORS.values(), *arrays], key=lambda entry: entry.oid))
+
+
+def enum_rows(type: EnumType) -> tuple[TypeId, TypeId]:
+    """An enum as ``type_rows`` has a type, and its arrays. ``name`` has no schema."""
+    own, name = enum(type), type.qualified[-1]
+    oid, array_oid = type_oid(own), type_oid(array(own))
+    return (
+        TypeId(oid, array_oid, name, _ENUM_SIZE, "E", own),
+        TypeId(array_oid, 0, f"_{name}", -1, "A", array(own)),
+    )
 
 
 def object_oid(id: str | int) -> int:

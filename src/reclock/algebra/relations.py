@@ -47,6 +47,7 @@ class TypeName(StrEnum):
     ARRAY = "array"
     VECTOR = "vector"
     RECORD = "record"
+    ENUM = "enum"
 
 
 _OBJECT_IDS = frozenset(
@@ -84,7 +85,7 @@ class ScalarType:
     empty list, whatever its dimensions. Vectors are the arrays of PostgreSQL's own catalog, counted
     from 0 and printed otherwise.
 
-    ``fields`` belong to ``RECORD``.
+    ``fields`` belong to ``RECORD``, and ``enum`` to ``ENUM``, whose values are texts: the labels.
     """
 
     name: TypeName
@@ -99,12 +100,15 @@ class ScalarType:
     """Whether values are printed as PostgreSQL prints quotients: with 16 significant digits or
     more. It has ``least_digits``."""
     fields: tuple[RecordField, ...] = ()
+    enum: EnumType | None = None
 
     def __str__(self) -> str:
         if self.name is TypeName.VECTOR:
             return "int2vector" if self.element == SMALLINT else "oidvector"
         if self.element is not None:
             return f"{self.element}[]"
+        if self.enum is not None:
+            return self.enum.name
         if self.name is TypeName.NUMERIC and not self.is_unconstrained:
             return f"numeric({self.precision},{self.scale})"
         return self.name.value
@@ -154,8 +158,8 @@ class ScalarType:
     def is_stored(self) -> bool:
         """Whether a collection can hold its values."""
         if self.name is TypeName.ARRAY and self.element is not None:
-            return self.base.is_flat
-        return self.is_flat or self.name is TypeName.INTERVAL
+            return self.base.is_flat or self.base.name is TypeName.ENUM
+        return self.is_flat or self.name in (TypeName.INTERVAL, TypeName.ENUM)
 
     @property
     def is_flat(self) -> bool:
@@ -163,7 +167,7 @@ class ScalarType:
         have them."""
         return (
             not self.is_nested
-            and self.name is not TypeName.INTERVAL
+            and self.name not in (TypeName.INTERVAL, TypeName.ENUM)
             and (not self.is_object_id or self.name is TypeName.OID)
         )
 
@@ -195,6 +199,22 @@ class ScalarType:
 class RecordField:
     name: str
     type: ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class EnumType:
+    """A type that a user defined, the item ``id``, by its ``labels`` in order. ``name`` is written
+    as in SQL, with the schema unless that is ``public``; ``qualified`` are the parts of the full
+    name."""
+
+    id: str
+    name: str
+    qualified: tuple[str, ...]
+    labels: tuple[str, ...]
+
+
+def enum(type: EnumType) -> ScalarType:
+    return ScalarType(TypeName.ENUM, enum=type)
 
 
 BOOLEAN = ScalarType(TypeName.BOOLEAN)

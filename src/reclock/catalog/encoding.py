@@ -26,7 +26,7 @@ _NEVER_STORED: Any = {
                 "__all__": {
                     "limit": True,
                     "type": {
-                        *("element", "fields"),
+                        *("element", "fields", "enum"),
                         *("is_unconstrained", "least_digits", "is_quotient"),
                     },
                 }
@@ -34,7 +34,7 @@ _NEVER_STORED: Any = {
         }
     }
 }
-"""Attributes that no column of a progress relation has: a text's length, elements, fields, a
+"""Attributes that no column of a progress relation has: a text's length, elements, fields, an enum, a
 numeric without a precision."""
 
 _ENCODER = json.JSONEncoder(

@@ -52,6 +52,7 @@ class ItemType(StrEnum):
     CONNECTION = "connection"
     SEQUENCE = "sequence"
     FUNCTION = "function"
+    TYPE = "type"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +165,8 @@ class SourceProgress:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A source, table, view, index, sink, progress relation, secret, connection, sequence or
-    function. The name of a function is its signature, as in ``add(integer, integer)``.
+    """A source, table, view, index, sink, progress relation, secret, connection, sequence,
+    function or type. The name of a function is its signature, as in ``add(integer, integer)``.
 
     ``create_sql`` is the normalised statement; it is None for a progress relation, which has
     ``progress`` instead. ``created_at`` is a time of the data timeline: the item's collections

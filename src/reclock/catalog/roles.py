@@ -26,6 +26,7 @@ APPLICABLE: Mapping[str, str] = {
     "connection": "U",
     "sequence": "rwU",
     "function": "X",
+    "type": "",
     "schema": "UC",
     "database": "UC",
     "cluster": "UC",

@@ -26,7 +26,9 @@ def execute_with(session: Session, text: str, params: Sequence[Any]) -> Answer:
         values = transformer.dump_sequence(list(params), [PyFormat.AUTO] * len(params))
     except psycopg.Error as error:
         raise TypeMismatch(str(error)) from error
-    prepared = session.prepare(text, [type_of(oid) for oid in transformer.types or ()])
+    prepared = session.prepare(
+        text, [type_of(oid, session.type_of_oid) for oid in transformer.types or ()]
+    )
     prepared.check_count(len(values))
     decoded = [
         decode(bytes(value) if value is not None else None, type, int(format), session.zone)

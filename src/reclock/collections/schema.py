@@ -29,6 +29,7 @@ _ARROW_TYPES: dict[TypeName, pa.DataType] = {
     TypeName.REAL: pa.float32(),
     TypeName.DOUBLE: pa.float64(),
     TypeName.TEXT: pa.string(),
+    TypeName.ENUM: pa.string(),
     TypeName.BYTEA: pa.binary(),
     **dict.fromkeys(TEXTUAL_TYPES, pa.string()),
     TypeName.DATE: pa.date32(),
@@ -101,7 +102,8 @@ def check_storable(desc: RelationDesc) -> None:
 
 
 def encode_desc(desc: RelationDesc) -> str:
-    """The desc as JSON. Equal descs have equal text."""
+    """The desc as JSON. Equal descs have equal text. An enum is text there: a collection does not
+    know the catalog."""
     columns = [
         {"name": column.name, **_encoded(column.type), "nullable": column.is_nullable}
         for column in desc.columns
@@ -117,7 +119,8 @@ def decode_desc(text: str) -> RelationDesc:
 
 
 def _encoded(type: ScalarType) -> dict[str, Any]:
-    encoded = {"type": type.name.value, "precision": type.precision, "scale": type.scale}
+    name = TypeName.TEXT if type.name is TypeName.ENUM else type.name
+    encoded = {"type": name.value, "precision": type.precision, "scale": type.scale}
     return encoded if type.element is None else {**encoded, "element": _encoded(type.element)}
 
 

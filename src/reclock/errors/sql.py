@@ -141,6 +141,28 @@ class InvalidFunction(ReclockError):
         super().__init__(message, detail=detail, hint=hint)
 
 
+class InvalidEnumDefinition(ReclockError):
+    """The labels of an enum are not the definition of one."""
+
+    sqlstate = "42710"
+
+    def __init__(
+        self, message: str, *, detail: str | None = None, sqlstate: str | None = None
+    ) -> None:
+        super().__init__(message, detail=detail)
+        self.sqlstate = sqlstate or self.sqlstate
+
+
+class UnknownEnumLabel(ReclockError):
+    """ALTER TYPE names a label that the enum does not have."""
+
+    sqlstate = "22023"
+
+    def __init__(self, label: str) -> None:
+        super().__init__(f'"{label}" is not an existing enum label')
+        self.label = label
+
+
 class UnknownOperator(UnknownFunction):
     """No operator of that name takes operands of these types."""
 

@@ -15,6 +15,14 @@ class InvalidText(ReclockError):
         self.type_name, self.text = type_name, text
 
 
+class InvalidEnumLabel(InvalidText):
+    """A text is no label of an enum."""
+
+    def __init__(self, type_name: str, text: str) -> None:
+        ReclockError.__init__(self, f'invalid input value for enum {type_name}: "{text}"')
+        self.type_name, self.text = type_name, text
+
+
 class InvalidMoment(InvalidText):
     """A constant in a statement is not a valid text form of a date or timestamp."""
 

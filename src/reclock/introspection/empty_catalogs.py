@@ -23,7 +23,6 @@ pg_conversion: oid! oid, conname text, connamespace oid, conowner oid, conforenc
     contoencoding integer, conproc regproc, condefault boolean
 pg_db_role_setting: setdatabase oid, setrole oid, setconfig text[]
 pg_default_acl: oid! oid, defaclrole oid, defaclnamespace oid, defaclobjtype text, defaclacl text[]
-pg_enum: oid! oid, enumtypid oid, enumsortorder real, enumlabel text
 pg_event_trigger: oid! oid, evtname text, evtevent text, evtowner oid, evtfoid oid, evtenabled text,
     evttags text[]
 pg_extension: oid! oid, extname text, extowner oid, extnamespace oid, extrelocatable boolean,

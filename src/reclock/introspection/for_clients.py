@@ -5,13 +5,17 @@ from __future__ import annotations
 
 from dataclasses import astuple
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.object_ids import (
+    FIRST_USER,
     TEXTS,
+    TypeId,
     column_type_modifier,
     column_type_oid,
+    enum_rows,
     object_oid,
     type_oid,
     type_rows,
@@ -22,6 +26,7 @@ from reclock.algebra.relations import (
     INTEGER,
     OID,
     OIDVECTOR,
+    REAL,
     REGPROC,
     SMALLINT,
     TEXT,
@@ -31,33 +36,55 @@ from reclock.algebra.relations import (
 )
 from reclock.algebra.zones import zones
 from reclock.catalog.acl import PUBLIC_ROLE_ID, AclItem, names
+from reclock.catalog.initial import SYSTEM_ROLE_ID
 from reclock.catalog.kinds import Owned, identity
 from reclock.catalog.objects import ItemType, Kind
 from reclock.catalog.roles import held_privileges, is_superuser, memberships, owns, shown_acl
 from reclock.introspection.relation import Builtin, CatalogState, Rows, SystemState, desc
-from reclock.introspection.type_functions import functions_of, type_function_rows
+from reclock.introspection.type_functions import (
+    ENUM,
+    TypeFunctions,
+    functions_of,
+    type_function_rows,
+)
 from reclock.introspection.views import views
 
 _ON = ((Kind.ITEM, "relation"), (Kind.SCHEMA, "schema"), (Kind.DATABASE, "database"))
 
 
 def _types(state: CatalogState) -> Rows:
+    built_in = _namespace_oid(state), object_oid(SYSTEM_ROLE_ID)
     for row in type_rows():
-        element = row.type.element
-        element_oid = 0 if element is None else type_oid(element)
-        functions = astuple(functions_of(row.name))
-        yield (
-            row.oid,
-            row.array_oid,
-            row.name,
-            _sql_name(row.type),
-            row.size,
-            row.category,
-            element_oid,
-            *functions,
-        )
+        yield (*_type_row(row, functions_of(row.name)), *built_in)
     for name, (oid, array_oid, sql_name, size, category) in TEXTS.items():
-        yield oid, array_oid, name, sql_name, size, category, 0, *astuple(functions_of(name))
+        functions = astuple(functions_of(name))
+        yield oid, array_oid, name, sql_name, size, category, 0, *functions, *built_in
+    for type in state.enums():
+        item = state.catalog.items[GlobalId(type.id)]
+        place = object_oid(item.schema_id), object_oid(item.owner_role_id)
+        own, of_arrays = enum_rows(type)
+        yield (*_type_row(own, ENUM[1]), *place)
+        yield (*_type_row(of_arrays, functions_of(of_arrays.name)), *place)
+
+
+def _namespace_oid(state: CatalogState) -> int:
+    schema = state.catalog.schema_by_name(None, "pg_catalog")
+    return 0 if schema is None else object_oid(schema.id)
+
+
+def _type_row(row: TypeId, functions: TypeFunctions) -> tuple[Any, ...]:
+    element = row.type.element
+    element_oid = 0 if element is None else type_oid(element.base)
+    shown = (row.name, _sql_name(row.type), row.size, row.category, element_oid)
+    return row.oid, row.array_oid, *shown, *astuple(functions)
+
+
+def _enums(state: CatalogState) -> Rows:
+    oid = FIRST_USER
+    for type in state.enums():
+        for place, label in enumerate(type.labels, 1):
+            yield oid, object_oid(type.id), float(place), label
+            oid += 1
 
 
 def _sql_name(type: object) -> str:
@@ -254,6 +281,7 @@ _CLASSES = {
     Kind.ROLE: "pg_authid",
     Kind.CLUSTER: "mz_clusters",
 }
+_CLASSES_OF_ITEMS: dict[str, str] = {ItemType.FUNCTION: "pg_proc", ItemType.TYPE: "pg_type"}
 
 
 def _comments(state: CatalogState) -> Rows:
@@ -274,7 +302,7 @@ def _comments(state: CatalogState) -> Rows:
             position or None,
             comment.text,
             object_oid(key),
-            "pg_proc" if object_type == ItemType.FUNCTION else _CLASSES[kind],
+            _CLASSES_OF_ITEMS.get(object_type, _CLASSES[kind]),
         )
 
 
@@ -312,8 +340,16 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
             output=REGPROC,
             receive=REGPROC,
             send=REGPROC,
+            namespace_oid=OID,
+            owner_oid=OID,
         ),
         catalog_rows=_types,
+    ),
+    Builtin(
+        "mz_internal",
+        "mz_enums",
+        desc("oid", oid=OID, type_oid=OID, position=REAL, label=TEXT),
+        catalog_rows=_enums,
     ),
     Builtin(
         "mz_internal",

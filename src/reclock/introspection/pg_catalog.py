@@ -14,6 +14,7 @@ PG_CATALOG = views(
     "pg_attrdef",
     "pg_index",
     "pg_type",
+    "pg_enum",
     "pg_range",
     "pg_proc",
     "pg_roles",

@@ -9,7 +9,7 @@ from typing import Any
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.index_keys import KeyPart
-from reclock.algebra.relations import Column, RelationDesc, ScalarType
+from reclock.algebra.relations import Column, EnumType, RelationDesc, ScalarType
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.objects import AuditEvent, StorageUsage
 from reclock.catalog.snapshot import CatalogSnapshot
@@ -170,6 +170,7 @@ class CatalogState:
     dependencies: Callable[[], Mapping[GlobalId, Set[GlobalId]]]
     """The direct dependencies of each object."""
     functions: Callable[[], Iterable[FunctionFacts]]
+    enums: Callable[[], Iterable[EnumType]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.introspection.relation import CatalogState, Rows
 
 _BYTEA_OID = 17
-_ANYARRAY_OID, _ANYRANGE_OID = 2277, 3831
+_ANYARRAY_OID, _ANYENUM_OID, _ANYRANGE_OID = 2277, 3500, 3831
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,7 @@ class TypeFunctions:
 
 _ARRAY = "array_", TypeFunctions(750, 751, 2400, 2401)
 _RANGE = "range_", TypeFunctions(*TEXTUAL_TYPES[TypeName.INT4RANGE].functions)
+ENUM = "enum_", TypeFunctions(3506, 3507, 3532, 3533)
 _FUNCTIONS: Mapping[str, tuple[str, TypeFunctions]] = {
     "bool": ("bool", TypeFunctions(1242, 1243, 2436, 2437)),
     "bytea": ("bytea", TypeFunctions(1244, 31, 2412, 2413)),
@@ -63,7 +64,7 @@ _FUNCTIONS: Mapping[str, tuple[str, TypeFunctions]] = {
     },
 }
 """By the type's short name: what the functions' names begin with, and the functions. Arrays share
-theirs, and so do ranges."""
+theirs, and so do ranges and enums."""
 
 
 def functions_of(type_name: str) -> TypeFunctions:
@@ -82,7 +83,7 @@ def type_function_rows(state: CatalogState) -> Rows:
     functions_by_oid = [
         (*_FUNCTIONS[name], oid) for name, oid in type_oids.items() if name in _FUNCTIONS
     ]
-    shared = (*_ARRAY, _ANYARRAY_OID), (*_RANGE, _ANYRANGE_OID)
+    shared = (*_ARRAY, _ANYARRAY_OID), (*_RANGE, _ANYRANGE_OID), (*ENUM, _ANYENUM_OID)
     for prefix, functions, oid in [*functions_by_oid, *shared]:
         signatures = (
             ("in", cstring, oid),

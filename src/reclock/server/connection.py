@@ -307,13 +307,18 @@ class ClientConnection:
     async def _parse(self, message: messages.Parse) -> None:
         if not message.name:
             self._session.statements.prepared.discard("")
-        types = [type_of(number) for number in message.parameter_oids]
-        prepared = await self._run(self._session.prepare, message.text, types, message.name)
+        prepared = await self._run(self._prepared, message)
+        self._session.statements.prepared.add(prepared)
+        self._stream.send(messages.PARSE_COMPLETE)
+
+    def _prepared(self, message: messages.Parse) -> PreparedStatement:
+        """The statement. May read the catalog."""
+        types = [type_of(oid, self._session.type_of_oid) for oid in message.parameter_oids]
+        prepared = self._session.prepare(message.text, types, message.name)
         declared = tuple(
             oid if type else 0 for oid, type in zip(message.parameter_oids, types, strict=True)
         )
-        self._session.statements.prepared.add(replace(prepared, declared_oids=declared))
-        self._stream.send(messages.PARSE_COMPLETE)
+        return replace(prepared, declared_oids=declared)
 
     def _bind(self, message: messages.Bind) -> None:
         prepared = self._session.statements.prepared.get(message.statement)

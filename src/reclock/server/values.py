@@ -50,14 +50,17 @@ _MANY_ROWS = 50
 """From this number of rows on, encoding by columns is faster than row by row."""
 
 
-def type_of(oid: int) -> ScalarType | None:
-    """The type with this object id; None if the client leaves the type open. Raises
-    ``UnknownObject``."""
+def type_of(
+    oid: int, defined: Callable[[int], ScalarType | None] = lambda oid: None
+) -> ScalarType | None:
+    """The type with this object id; None if the client leaves the type open. ``defined`` finds
+    those that users defined. Raises ``UnknownObject``."""
     if oid in _UNKNOWN:
         return None
-    if oid not in _TYPES:
+    type = _TYPES.get(oid) or defined(oid)
+    if type is None:
         raise UnknownObject("type", str(oid), hint="send the parameter as text, with type 0")
-    return _TYPES[oid]
+    return type
 
 
 def field(column: Column, format: int) -> Field:

@@ -137,11 +137,15 @@ def _add_items(
     previous: PlannerCatalog | None,
 ) -> None:
     """Add the items in the order of creation, so that each finds the items that it depends on.
+    Types, which depend on none, come first: a transaction reserves the id of a table that it fills,
+    which may so be lower than that of a type that it created before.
 
     An item that cannot be planned is quarantined under its name, with those that depend on it, and
     no others.
     """
-    for item in sorted(items, key=lambda item: _creation_order(item.id)):
+    for item in sorted(
+        items, key=lambda item: (item.type is not ItemType.TYPE, *_creation_order(item.id))
+    ):
         name = QualifiedName(*schemas[item.schema_id], item.name)
         old = previous.entry(item.id) if previous is not None else None
         if (

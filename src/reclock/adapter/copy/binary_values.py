@@ -37,7 +37,7 @@ from reclock.algebra.object_ids import type_oid
 from reclock.algebra.relations import ScalarType, TypeName
 from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.errors import InvalidBinary, UnsupportedSql
-from reclock.sql.queries.literals import number
+from reclock.sql.queries.literals import number, parse_text
 
 NULL = b"\xff\xff\xff\xff"
 
@@ -49,7 +49,7 @@ def encode_column(values: pa.Array, type: ScalarType) -> pa.Array:
     """Each value in binary, and NULL for NULL."""
     form = ">u4" if type.is_object_id else _FORMS.get(type.name)
     if form is None:
-        if type.name in (TypeName.TEXT, TypeName.BYTEA):
+        if type.name in (TypeName.TEXT, TypeName.ENUM, TypeName.BYTEA):
             return values
         write = value_encoder(type)
         return pa.array(
@@ -142,6 +142,7 @@ _BINARY: dict[TypeName, Callable[[Any], bytes]] = {
     TypeName.REAL: struct.Struct("!f").pack,
     TypeName.DOUBLE: struct.Struct("!d").pack,
     TypeName.TEXT: str.encode,
+    TypeName.ENUM: str.encode,
     TypeName.BYTEA: bytes,
     **{name: each.to_binary for name, each in TEXTUAL_TYPES.items()},
     TypeName.DATE: date_binary,
@@ -173,9 +174,11 @@ _object_id_binary = struct.Struct("!I").pack
 
 
 def decode_value(raw: bytes, type: ScalarType) -> object:
-    """The value in binary; an array has its own number of dimensions. Raises ``InvalidBinary``, and
-    ``ProtocolViolation`` for text that is not UTF-8."""
+    """The value in binary; an array has its own number of dimensions. Raises ``InvalidBinary``,
+    ``InvalidEnumLabel``, and ``ProtocolViolation`` for text that is not UTF-8."""
     try:
+        if type.enum is not None:
+            return parse_text(decode_utf8(raw), type)
         return _array(raw, type) if type.element is not None else _READERS[type.name](raw)
     except UnicodeDecodeError as error:
         raise not_utf8(error) from None

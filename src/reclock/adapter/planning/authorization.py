@@ -19,7 +19,7 @@ from reclock.catalog.objects import Kind, Schema
 from reclock.catalog.roles import Target, held_privileges, is_superuser, memberships, owns
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.errors import InternalError, PermissionDenied
-from reclock.sql.catalog.entries import FunctionEntry, RelationEntry
+from reclock.sql.catalog.entries import FunctionEntry, RelationEntry, TypeEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName
 from reclock.sql.owned import described, role_name
@@ -128,6 +128,8 @@ class AuthorizationContext:
         while waiting:
             id, role_id = waiting.pop(0)
             entry = self.catalog.entry(id)
+            if isinstance(entry, TypeEntry):  # which everybody may use
+                continue
             is_function = isinstance(entry, FunctionEntry)
             privilege = Privilege.EXECUTE if is_function else Privilege.SELECT
             yield from self.on_item(id, privilege, role_id)

@@ -34,7 +34,13 @@ from reclock.introspection.types import MANAGED
 from reclock.protocol.compute import Replica
 from reclock.quality.docs_index import read_index
 from reclock.runtime.environment import Environment
-from reclock.sql.catalog.entries import ConnectionEntry, IndexEntry, RelationEntry, SinkEntry
+from reclock.sql.catalog.entries import (
+    ConnectionEntry,
+    IndexEntry,
+    RelationEntry,
+    SinkEntry,
+    TypeEntry,
+)
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.syntax.dialect import to_sql
 from reclock.sql.syntax.parse import parse_one
@@ -96,6 +102,7 @@ def _catalog_state(catalog: PlannerCatalog) -> CatalogState:
             entry.id: entry.depends_on for entry in catalog.entries() if not entry.is_system
         },
         functions=lambda: function_facts(catalog),
+        enums=lambda: [e.enum for e in catalog.entries() if isinstance(e, TypeEntry)],
     )
 
 

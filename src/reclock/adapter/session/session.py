@@ -29,6 +29,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.errors import ReclockError, TransactionActive
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.named_types import type_of_oid
 from reclock.sql.names import DEFAULT_USER
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
 from reclock.sql.planning.statement import plan_statement
@@ -167,6 +168,10 @@ class Session:
         names = self.planner.names_at(catalog)
         with self.cancellation.in_planning():
             return prepare(text, types, catalog, names, name, self.statements.describe)
+
+    def type_of_oid(self, oid: int) -> ScalarType | None:
+        """The type that a user defined and clients know by this number; None if there is none."""
+        return type_of_oid(oid, self.transactions.catalog)
 
     def execute_prepared(self, prepared: PreparedStatement, values: Sequence[Any] = ()) -> Answer:
         """The result of the statement with ``values`` for its parameters."""

@@ -23,6 +23,7 @@ from reclock.algebra.relations import ScalarType, TypeName
 from reclock.errors import NoTransaction, TypeMismatch, UnsupportedSql, WrongNumberOfValues
 from reclock.plan.scalars import Literal
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.named_types import types_of
 from reclock.sql.names import SessionNames, fold
 from reclock.sql.parameters import Parameters
 from reclock.sql.queries.coercion import cast, coerce, is_assignable
@@ -134,7 +135,8 @@ class SessionStatements:
 
 @executes_syntax(PrepareStatement)
 def _(node: PrepareStatement, call: SessionCall) -> Result:
-    types = [scalar_type(type) for type in node.args.get("types") or ()]
+    with types_of(call.catalog, call.names):
+        types = [scalar_type(type) for type in node.args.get("types") or ()]
     call.prepared.add(call.describe(node.args["statement"], types, fold(node.this)))
     return Result("PREPARE")
 

@@ -33,7 +33,7 @@ from reclock.plan.functions.arithmetic import (
 from reclock.plan.functions.casts import write_cast
 from reclock.plan.functions.digits import FLOAT_SCALE
 from reclock.plan.functions.floats import with_value, within_range
-from reclock.plan.functions.orders import in_order
+from reclock.plan.functions.orders import has_own_order, in_order
 from reclock.plan.functions.registry import Site, Types, Writer, aggregate
 from reclock.plan.functions.sql_names import type_sql
 from reclock.plan.functions.sums import ascending_values, call, sum_of
@@ -100,7 +100,7 @@ def _write_extreme(engine: str, function: str) -> Writer:
     def write(site: Site) -> str:
         if site.result.name is TypeName.INTERVAL:
             return intervals.extreme(function, engine, site)
-        if site.result.element is not None and (engine == "spark" or site.result.dimensions > 1):
+        if has_own_order(site.result) or (site.result.element is not None and engine == "spark"):
             [argument] = site.arguments
             return call(
                 f"{function}_by", site, f"{argument}, {in_order(engine, argument, site.result)}"

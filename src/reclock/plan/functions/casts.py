@@ -84,8 +84,10 @@ def resolve_cast(source: ScalarType | None, target: ScalarType) -> ScalarType:
             raise CannotCast(source.name, target.name)
         for field, beside in zip(source.fields, target.fields, strict=True):
             resolve_cast(field.type, beside.type)
-    elif source is not None and not _is_possible(source.name, target.name):
-        raise CannotCast(source.name, target.name)
+    elif source is not None and not (
+        _is_possible(source.name, target.name) and _is_same_enum(source, target)
+    ):
+        raise CannotCast(str(source.unconstrained), str(target.unconstrained))
     return target
 
 
@@ -95,6 +97,11 @@ def write_cast(engine: str, sql: str, source: ScalarType, target: ScalarType) ->
     if source == target:
         return sql
     return _writer(source.name, target.name)(engine, sql, source, target)
+
+
+def _is_same_enum(source: ScalarType, target: ScalarType) -> bool:
+    """Whether the types are not two enums. One enum before and after a label was added is one."""
+    return source.enum is None or target.enum is None or source.enum.id == target.enum.id
 
 
 def _is_possible(source: TypeName, target: TypeName) -> bool:
@@ -140,6 +147,10 @@ def _writer(source: TypeName, target: TypeName) -> CastWriter:
         return _to_time
     if (source, target) == (_T.TIME, _T.INTERVAL):
         return _time_to_interval
+    if source is _T.ENUM:
+        return _from_textual
+    if target is _T.ENUM:
+        return _to_enum
     if target in TEXTUAL_TYPES:
         return _to_textual
     if (source, target) == (_T.TEXT, _T.BYTEA):
@@ -283,6 +294,15 @@ def _with_full_zone(engine: str, sql: str) -> str:
 
 def _to_textual(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
     return from_text(engine, sql, target)
+
+
+def _to_enum(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    assert target.enum is not None
+    labels = ", ".join(string(engine, label) for label in target.enum.labels)
+    message = string(engine, f'invalid input value for enum {target.enum.name}: "')
+    error = raised(engine, "22P02", f"{message}, v, '\"'")
+    is_label = f"v IN ({labels})" if labels else "FALSE"
+    return with_value(engine, sql, f"CASE WHEN v IS NULL OR {is_label} THEN v ELSE {error} END")
 
 
 def _from_textual(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:

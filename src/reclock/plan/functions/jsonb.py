@@ -313,7 +313,7 @@ def document_of(engine: str, sql: str, type: ScalarType) -> str:
         documents = each_element(engine, sql, document_of(engine, "e", type.element))
         return json_call("build_array", f"CAST({documents} AS {type_sql(engine, _TEXTS)})")
     if type.element is not None:
-        is_text = type.element == TEXT or type.element.is_moment
+        is_text = type.element.name in (TypeName.TEXT, TypeName.ENUM) or type.element.is_moment
         texts = f"CAST({sql} AS {type_sql(engine, _TEXTS)})"
         return json_call("of_strings" if is_text else "build_array", texts)
     if type.is_float:
@@ -348,7 +348,7 @@ def _is_document(type: ScalarType) -> bool:
     if element.is_nested:
         return _is_document(element)
     is_exact = element.is_integer or element.name in (TypeName.NUMERIC, TypeName.BOOLEAN)
-    return is_exact or element in (TEXT, JSONB, DATE)
+    return is_exact or element.enum is not None or element in (TEXT, JSONB, DATE)
 
 
 def _converted(types: Types, constants: Mapping[int, object]) -> Signature | None:

@@ -8,7 +8,7 @@ from reclock.algebra.relations import BIGINT, BOOLEAN, ScalarType, TypeName
 from reclock.errors import UnsupportedSql
 from reclock.plan.functions import intervals
 from reclock.plan.functions.casts import write_cast
-from reclock.plan.functions.orders import has_ranges, in_order
+from reclock.plan.functions.orders import has_own_order, in_order
 from reclock.plan.functions.registry import Site, Types, Writer, scalar
 from reclock.plan.functions.sql_names import raised, struct
 from reclock.plan.functions.typing import common_type, exact, operand_type, same
@@ -106,9 +106,11 @@ def _write_extreme(engine: str, function: str) -> Writer:
         type = site.result
         if type.is_nested and engine == "spark":
             raise UnsupportedSql(f"{function} of arrays and records is not computed by Spark")
-        if type.name is TypeName.RECORD and (type.has_intervals or has_ranges(type)):
-            raise UnsupportedSql(f"{function} of records with intervals or ranges is not supported")
-        if type.is_range or type.dimensions > 1:
+        if type.name is TypeName.RECORD and (type.has_intervals or has_own_order(type)):
+            raise UnsupportedSql(
+                f"{function} of records with intervals, ranges or enums is not supported"
+            )
+        if has_own_order(type):
             pairs = [_with_order(engine, argument, type) for argument in arguments]
         elif type.name is TypeName.INTERVAL:
             pairs = [intervals.with_span(engine, argument) for argument in arguments]

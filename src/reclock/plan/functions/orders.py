@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from reclock.algebra.relations import ScalarType, TypeName, array
+from reclock.algebra.relations import EnumType, ScalarType, TypeName, array
 from reclock.errors import UnsupportedSql
 from reclock.plan.functions.array_sql import flattened, lengths
 from reclock.plan.functions.floats import with_value
 from reclock.plan.functions.json_calls import json_call
-from reclock.plan.functions.sql_names import each_element, field_names, struct
+from reclock.plan.functions.sql_names import each_element, field_names, string, struct
 
 
 def in_order(engine: str, sql: str, type: ScalarType) -> str:
@@ -15,9 +15,11 @@ def in_order(engine: str, sql: str, type: ScalarType) -> str:
     the largest field of a record. Equal values have equal results."""
     if type.is_range:
         return order_of_range(sql)
+    if type.enum is not None:
+        return _place_of_label(engine, sql, type.enum)
     if type.dimensions > 1:
         return with_value(engine, sql, _by_elements(engine, "v", type))
-    if not type.is_nested or (engine == "duckdb" and not _has_own_order(type)):
+    if not type.is_nested or (engine == "duckdb" and not has_own_order(type)):
         return sql
     if type.element is not None:
         if has_ranges(type.element) and engine == "spark":
@@ -43,6 +45,14 @@ def order_of_range(sql: str) -> str:
     return json_call("range_order", sql)
 
 
+def _place_of_label(engine: str, sql: str, type: EnumType) -> str:
+    """The place of the label among those of its type."""
+    places = [
+        f"WHEN {string(engine, label)} THEN {place}" for place, label in enumerate(type.labels)
+    ]
+    return f"(CASE {sql} {' '.join(places)} END)" if places else sql
+
+
 def has_ranges(type: ScalarType) -> bool:
     """Whether the type, or a part of it, is a range."""
     if type.name is TypeName.RECORD:
@@ -50,11 +60,13 @@ def has_ranges(type: ScalarType) -> bool:
     return type.is_range if type.element is None else has_ranges(type.element)
 
 
-def _has_own_order(type: ScalarType) -> bool:
+def has_own_order(type: ScalarType) -> bool:
     """Whether DuckDB orders values of the type, or of a part of it, otherwise than SQL."""
     if type.name is TypeName.RECORD:
-        return any(_has_own_order(field.type) for field in type.fields)
-    return type.dimensions > 1 or has_ranges(type)
+        return any(has_own_order(field.type) for field in type.fields)
+    if type.element is not None:
+        return type.dimensions > 1 or has_own_order(type.element)
+    return type.is_range or type.enum is not None
 
 
 def _part_in_order(engine: str, sql: str, type: ScalarType) -> str:

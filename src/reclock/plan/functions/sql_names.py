@@ -20,6 +20,7 @@ DUCKDB_TYPES = {
     TypeName.REAL: "FLOAT",
     TypeName.DOUBLE: "DOUBLE",
     TypeName.TEXT: "VARCHAR",
+    TypeName.ENUM: "VARCHAR",
     TypeName.BYTEA: "BLOB",
     **dict.fromkeys(TEXTUAL_TYPES, "VARCHAR"),
     TypeName.DATE: "DATE",
@@ -36,6 +37,7 @@ SPARK_TYPES = {
     TypeName.REAL: "FLOAT",
     TypeName.DOUBLE: "DOUBLE",
     TypeName.TEXT: "STRING",
+    TypeName.ENUM: "STRING",
     TypeName.BYTEA: "BINARY",
     **dict.fromkeys(TEXTUAL_TYPES, "STRING"),
     TypeName.DATE: "DATE",
@@ -100,7 +102,7 @@ def literal(engine: str, value: Any, type: ScalarType) -> str:
     match type.name:
         case TypeName.BOOLEAN:
             return "TRUE" if value else "FALSE"
-        case name if name is TypeName.TEXT or name in TEXTUAL_TYPES:
+        case name if name in (TypeName.TEXT, TypeName.ENUM, *TEXTUAL_TYPES):
             return string(engine, str(value))
         case TypeName.SMALLINT | TypeName.INTEGER | TypeName.BIGINT | TypeName.NUMERIC:
             text = (

@@ -110,7 +110,7 @@ def is_implicit(source: ScalarType | None, target: ScalarType) -> bool:
         or source.name is target.name
         or (source.element is not None and target.name is TypeName.ARRAY)
     ):
-        return source is None or source.element == target.element
+        return source is None or (source.element, source.enum) == (target.element, target.enum)
     if target.is_object_id:
         return source.is_object_id or source.is_integer
     if source.is_object_id:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.index_keys import KeyPart
-from reclock.algebra.relations import RelationDesc
+from reclock.algebra.relations import EnumType, RelationDesc
 from reclock.catalog.objects import ItemType
 from reclock.definitions.connections import Connection
 from reclock.errors import ObjectQuarantined
@@ -73,7 +73,7 @@ class RelationEntry:
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """An index, and the relation it is on."""
+    """An index, and the relation it is on. ``types`` are those that its key names."""
 
     id: GlobalId
     name: QualifiedName
@@ -82,10 +82,11 @@ class IndexEntry:
     cluster_id: int
     create_sql: str
     type: ItemType = ItemType.INDEX
+    types: frozenset[GlobalId] = frozenset()
 
     @property
     def depends_on(self) -> frozenset[GlobalId]:
-        return frozenset({self.on})
+        return frozenset({self.on}) | self.types
 
     @property
     def is_system(self) -> bool:
@@ -173,6 +174,19 @@ class FunctionEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class TypeEntry:
+    """A type that a user defined."""
+
+    id: GlobalId
+    name: QualifiedName
+    enum: EnumType
+    create_sql: str
+    type: ItemType = ItemType.TYPE
+    depends_on: frozenset[GlobalId] = frozenset()
+    is_system: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class QuarantinedEntry:
     """An item whose definition cannot be planned, and why. If the reason is that an item on which
     it depends is quarantined, it depends on that one."""
@@ -199,5 +213,6 @@ Entry = (
     | SinkEntry
     | SequenceEntry
     | FunctionEntry
+    | TypeEntry
     | QuarantinedEntry
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from reclock.algebra.ids import GlobalId
 from reclock.catalog.objects import ItemType
@@ -13,6 +13,7 @@ from reclock.errors import (
     UnknownFunction,
     UnknownObject,
     UnknownRelation,
+    UnsupportedSql,
     WrongObjectType,
 )
 from reclock.sql.catalog.entries import Entry, QuarantinedEntry
@@ -31,6 +32,7 @@ _TYPES = {
     "SINK": ItemType.SINK,
     "SEQUENCE": ItemType.SEQUENCE,
     "FUNCTION": ItemType.FUNCTION,
+    "TYPE": ItemType.TYPE,
 }
 
 
@@ -72,7 +74,7 @@ def find_object(
             raise UnknownFunction(
                 written, [types] if types else [], hint="SHOW FUNCTIONS lists the functions"
             )
-        if kind in ("INDEX", "SINK", "SECRET", "CONNECTION", "SEQUENCE"):
+        if kind in ("INDEX", "SINK", "SECRET", "CONNECTION", "SEQUENCE", "TYPE"):
             raise UnknownObject(kind.lower(), ".".join(name))
         catalog.resolve(name, session)
         raise UnknownRelation(".".join(name))
@@ -114,6 +116,19 @@ def dependents_closure(
     for id in sorted(wanted, key=lambda id: int(id[1:])):
         visit(id)
     return tuple(ordered), others
+
+
+def check_tables_named(
+    ids: Iterable[GlobalId], targets: Container[GlobalId], catalog: PlannerCatalog
+) -> None:
+    """Raises ``UnsupportedSql`` if a table, none of ``targets``, is among the ``ids`` that are
+    dropped: it depends on a type, and PostgreSQL drops only the column."""
+    for entry in map(catalog.entry, ids):
+        if entry is not None and entry.type is ItemType.TABLE and entry.id not in targets:
+            raise UnsupportedSql(
+                f'a type is not dropped while table "{entry.name}" has a column of it',
+                hint=f"ALTER TABLE {entry.name} DROP COLUMN … first",
+            )
 
 
 def snapshot_of(catalog: PlannerCatalog) -> CatalogSnapshot:

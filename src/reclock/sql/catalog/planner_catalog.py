@@ -66,6 +66,7 @@ class PlannerCatalog:
     """By the relation that they are on."""
     _functions: dict[tuple[Scope, str], list[FunctionEntry]] = field(default_factory=dict)
     """By their name without parameters."""
+    _types: set[GlobalId] = field(default_factory=set)
 
     def add(self, entry: Entry) -> None:
         """Add an entry, while the catalog is built. Raises ``DuplicateObject``."""
@@ -79,6 +80,8 @@ class PlannerCatalog:
         if isinstance(entry, FunctionEntry):
             key = entry.name.scope, entry.function.name
             self._functions.setdefault(key, []).append(entry)
+        if entry.type is ItemType.TYPE:
+            self._types.add(entry.id)
 
     def at(
         self, snapshot: CatalogSnapshot, settings: PlannerSettings, dropped: Set[GlobalId]
@@ -95,6 +98,7 @@ class PlannerCatalog:
             _names={scope: dict(names) for scope, names in self._names.items()},
             _indexes={on: list(indexes) for on, indexes in self._indexes.items()},
             _functions={name: list(entries) for name, entries in self._functions.items()},
+            _types=self._types - dropped,
         )
         for id in dropped:
             entry = catalog._entries.pop(id)
@@ -194,6 +198,11 @@ class PlannerCatalog:
     def namesakes(self, name: str) -> frozenset[GlobalId]:
         """The ids of all items with this name, in whatever schema."""
         return frozenset(items[name].id for items in self._names.values() if name in items)
+
+    @property
+    def has_types(self) -> bool:
+        """Whether users defined types."""
+        return bool(self._types)
 
     # --- by name ---
 

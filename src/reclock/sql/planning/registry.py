@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, Protocol, TypeVar
 
+from reclock.algebra.ids import GlobalId
 from reclock.algebra.zones import UTC_NAME
 from reclock.catalog.objects import Item
 from reclock.errors import ExperimentalFeature
-from reclock.sql.catalog.entries import Entry
+from reclock.sql.catalog.entries import Entry, FunctionEntry, IndexEntry, RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.named_types import types_of
 from reclock.sql.names import QualifiedName, SessionNames
 from reclock.sql.session_zone import planned_in
 from reclock.sql.syntax.families import load_planners
@@ -84,13 +86,21 @@ def plans_item(node: type[Statement]) -> Callable[[D], D]:
         def planned_in_utc(
             node: Any, item: Item, name: QualifiedName, catalog: PlannerCatalog
         ) -> Entry:
-            with planned_in(UTC_NAME):
-                return definition(node, item, name, catalog)
+            with planned_in(UTC_NAME), types_of(catalog, SessionNames()) as scope:
+                entry = definition(node, item, name, catalog)
+            return _with_types(entry, frozenset(scope.used))
 
         _ITEM_PLANNERS[node] = planned_in_utc
         return definition
 
     return register
+
+
+def _with_types(entry: Entry, types: frozenset[GlobalId]) -> Entry:
+    """The entry, which depends on these types too."""
+    if types and isinstance(entry, RelationEntry | FunctionEntry):
+        return replace(entry, depends_on=entry.depends_on | types)
+    return replace(entry, types=types) if types and isinstance(entry, IndexEntry) else entry
 
 
 def planning_of(node: type[Statement]) -> Planning:

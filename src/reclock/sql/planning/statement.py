@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from reclock.errors import UnsupportedSql
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.named_types import qualify_types, types_of
 from reclock.sql.names import SessionNames
 from reclock.sql.planning.registry import (
     PlannedStatement,
@@ -14,7 +15,7 @@ from reclock.sql.planning.registry import (
 )
 from reclock.sql.session_zone import planned_in
 from reclock.sql.syntax.consumption import check_consumed
-from reclock.sql.syntax.nodes import Statement
+from reclock.sql.syntax.nodes import QueryStatement, Statement
 from reclock.sql.syntax.parse import ParsedStatement
 
 
@@ -38,7 +39,9 @@ def plan_node(node: Statement, catalog: PlannerCatalog, session: SessionNames) -
     if planning.experimental is not None:
         require_experimental_mode(planning.experimental, catalog)
     is_definition = planning.is_definition or item_planner_of(type(node)) is not None
-    with planned_in(session.zone, is_definition=is_definition):
+    if not isinstance(node, QueryStatement):  # which others may plan too
+        qualify_types(node, catalog, session)
+    with planned_in(session.zone, is_definition=is_definition), types_of(catalog, session):
         return planning.planner(node, catalog, session)
 
 

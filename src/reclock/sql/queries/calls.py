@@ -54,6 +54,7 @@ from reclock.sql.queries.catalog_functions import (
     with_arguments,
 )
 from reclock.sql.queries.coercion import cast, coerce, default_to_text, expect, limited
+from reclock.sql.queries.enum_functions import ENUM_FUNCTIONS, enum_call
 from reclock.sql.queries.expressions import (
     SESSION_WORDS,
     ExprContext,
@@ -91,7 +92,7 @@ from reclock.sql.queries.row_functions import COLUMNS, PAIRS, ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope, ScopeColumn
 from reclock.sql.queries.session_functions import SEQUENCE_FUNCTIONS, is_about_session, signature
 from reclock.sql.queries.sql_functions import overload
-from reclock.sql.queries.type_names import moment_limit, scalar_type, text_limit
+from reclock.sql.queries.type_names import full_name, moment_limit, scalar_type, text_limit
 from reclock.sql.syntax.dialect import to_sql
 from reclock.sql.syntax.expressions import CALLED_TYPES
 
@@ -240,6 +241,8 @@ def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
         types = defined.types
         given = [coerce(value, type) for value, type in zip(values, types, strict=True)]
         return _over(types, expression(defined.body), given, context)
+    if name in ENUM_FUNCTIONS:
+        return enum_call(name, values)
     if name == "format" and values:
         return _formatted(values, context)
     if name in ROW_FUNCTIONS:
@@ -257,7 +260,7 @@ def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
             raise UnsupportedSql(
                 "pg_typeof of a constant without a type is not supported", hint="cast it to a type"
             )
-        written = _written_type(arguments[0]) or str(values[0].type.unconstrained)
+        written = _written_type(arguments[0]) or full_name(values[0].type)
         type = context.subqueries.object_id(Literal(written, TEXT), REGTYPE)
         if not has(values[0], AggregateCall):
             return type

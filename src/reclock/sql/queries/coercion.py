@@ -267,7 +267,9 @@ def _natural(value: Planned) -> TypedExpr | None:
 def expect(value: Planned, target: ScalarType, what: str) -> TypedExpr:
     """``value`` as the required type ``target``. Raises ``TypeMismatch``."""
     if not isinstance(value, Untyped) and not is_implicit(value.type, target):
-        raise TypeMismatch(f"{what} must be type {target.name}, not type {value.type.name}")
+        raise TypeMismatch(
+            f"{what} must be type {target.unconstrained}, not type {value.type.unconstrained}"
+        )
     return coerce(value, target)
 
 
@@ -285,8 +287,8 @@ def assign(value: Planned, column: Column) -> TypedExpr:
     if source is not None and not is_assignable(source, target):
         raise TypeMismatch(
             (
-                f'column "{column.name}" is of type {target.name} but expression is of type '
-                f"{source.name}"
+                f'column "{column.name}" is of type {target.unconstrained} but expression is of '
+                f"type {source.unconstrained}"
             ),
             hint="you will need to rewrite or cast the expression",
         )

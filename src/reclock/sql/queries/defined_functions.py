@@ -51,6 +51,7 @@ from reclock.sql.queries.planned import (
 )
 from reclock.sql.queries.scope import Scope, ScopeColumn, ScopedPlan
 from reclock.sql.queries.session_functions import VOLATILE_FUNCTIONS
+from reclock.sql.queries.type_names import type_syntax
 from reclock.sql.syntax.dialect import to_sql
 
 # --- which function is called ---
@@ -187,7 +188,7 @@ def _qualify(node: exp.Anonymous, call: DefinedCall) -> None:
     arguments = []
     for argument, type, is_cast in zip(placed, call.function.types, call.casts, strict=True):
         value = _value(argument).copy()
-        to = exp.DataType.build(str(type), dialect="postgres")
+        to = type_syntax(type)
         arguments.append(exp.Cast(this=value, to=to) if is_cast else value)
     node.set("expressions", arguments)
     name = call.entry.name

@@ -28,6 +28,7 @@ from reclock.algebra.relations import (
 from reclock.algebra.textual import textual
 from reclock.algebra.zones import Zone, utc
 from reclock.errors import (
+    InvalidEnumLabel,
     InvalidText,
     NumberOutOfRange,
     TooManyDigits,
@@ -62,10 +63,14 @@ Value = (
 def parse_text(text: str, type: ScalarType, zone: Zone = utc) -> Value:
     """The value of ``text`` in ``type``. ``zone`` is that of moments that do not name theirs.
 
-    Raises ``InvalidText``, ``InvalidJson``, ``MomentOutOfRange``, ``ZoneOutOfRange`` or
+    Raises ``InvalidText``, ``InvalidEnumLabel``, ``InvalidJson``, ``MomentOutOfRange``, ``ZoneOutOfRange`` or
     ``NumberOutOfRange``.
     """
     if type.name is TypeName.TEXT:
+        return text
+    if type.enum is not None:
+        if text not in type.enum.labels:
+            raise InvalidEnumLabel(type.enum.name, text)
         return text
     if (description := textual(type)) is not None:
         return description.normal_form(text)

@@ -47,6 +47,7 @@ from reclock.errors import (
     UnknownObject,
     UnsupportedSql,
 )
+from reclock.sql.named_types import defined_type, set_parts, written_parts
 from reclock.sql.names import fold
 from reclock.sql.syntax.dialect import to_sql
 
@@ -103,7 +104,7 @@ def scalar_type(node: exp.Expr) -> ScalarType:
         raise UnknownObject("type", to_sql(node))
     sizes = node.args.get("expressions") or []
     if node.this == exp.DType.USERDEFINED:
-        return _named_type(node.args.get("kind"))
+        return _named_type(node)
     if node.this == exp.DType.ARRAY and len(sizes) == 1:
         return array(scalar_type(sizes[0]))
     if node.this == exp.DType.DECIMAL:
@@ -123,6 +124,12 @@ def scalar_type(node: exp.Expr) -> ScalarType:
             hint=f"use {name} without a length or precision",
         )
     return _TYPES[node.this]
+
+
+def full_name(type: ScalarType) -> str:
+    """The name by which ``regtype`` finds the type, whatever the search path."""
+    is_defined = type.base.enum is not None
+    return to_sql(type_syntax(type)) if is_defined else str(type.unconstrained)
 
 
 def is_name_type(node: exp.Expr) -> bool:
@@ -194,15 +201,30 @@ def _float(size: exp.Expr) -> ScalarType:
     return REAL if digits <= 24 else DOUBLE
 
 
-def _named_type(kind: object) -> ScalarType:
+def _named_type(node: exp.DataType) -> ScalarType:
     """A type that is not a keyword of the grammar: one of the catalog's, which may have
-    ``pg_catalog.`` before it."""
+    ``pg_catalog.`` before it, or one that a user defined."""
+    kind = node.args.get("kind")
     if isinstance(kind, exp.Dot) and fold(kind.this) == "pg_catalog":
         kind = kind.expression
     name = fold(kind) if isinstance(kind, exp.Identifier) else str(kind)
-    if name not in _CATALOG_TYPES:
+    if name in _CATALOG_TYPES:
+        return _CATALOG_TYPES[name]
+    defined = defined_type(written_parts(node))
+    if defined is None:
         raise UnknownObject("type", name)
-    return _CATALOG_TYPES[name]
+    return defined
+
+
+def type_syntax(type: ScalarType) -> exp.DataType:
+    """The type as SQL writes it, by its full name."""
+    if type.base.enum is None:
+        return exp.DataType.build(str(type), dialect="postgres")
+    node = exp.DataType(this=exp.DType.USERDEFINED)
+    set_parts(node, type.base.enum.qualified)
+    for _ in range(type.dimensions):
+        node = exp.DataType(this=exp.DType.ARRAY, expressions=[node], nested=True)
+    return node
 
 
 def _numeric(sizes: list[str]) -> ScalarType:

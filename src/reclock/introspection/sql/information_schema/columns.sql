@@ -6,7 +6,7 @@ SELECT
   a.attnum,  -- ordinal_position integer
   d.adbin,  -- column_default text
   CASE WHEN a.attnotnull THEN 'NO' ELSE 'YES' END,  -- is_nullable text
-  CASE WHEN t.category = 'A' THEN 'ARRAY' ELSE t.sql_name END,  -- data_type text
+  CASE t.category WHEN 'A' THEN 'ARRAY' WHEN 'E' THEN 'USER-DEFINED' ELSE t.sql_name END,  -- data_type text
   -- character_maximum_length integer
   CASE WHEN t.name IN ('bpchar', 'varchar') AND a.atttypmod > 4 THEN a.atttypmod - 4 END,
   CASE
@@ -29,7 +29,7 @@ SELECT
     WHEN a.atttypid IN (1083, 1114, 1184) AND a.atttypmod >= 0 THEN a.atttypmod
     WHEN t.category = 'D' THEN 6 END,  -- datetime_precision integer
   current_database(),  -- udt_catalog text
-  'pg_catalog',  -- udt_schema text
+  u.nspname,  -- udt_schema text
   t.name,  -- udt_name text
   CASE a.attidentity WHEN '' THEN 'NO' ELSE 'YES' END,  -- is_identity text
   -- identity_generation text
@@ -45,6 +45,7 @@ FROM pg_catalog.pg_attribute AS a
 JOIN pg_catalog.pg_class AS c ON c.oid = a.attrelid
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 JOIN mz_internal.mz_types AS t ON t.oid = a.atttypid
+JOIN pg_catalog.pg_namespace AS u ON u.oid = t.namespace_oid
 LEFT JOIN pg_catalog.pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 LEFT JOIN mz_internal.mz_sequences AS q
   ON q.owner_oid = a.attrelid AND q.owner_position = a.attnum AND q.is_identity

@@ -73,5 +73,5 @@ LEFT JOIN (
 LEFT JOIN mz_internal.mz_acls AS a ON a.kind = 'relation' AND a.oid = o.oid
 WHERE
   (s.database_id IS NULL OR d.name = current_database())
-  AND NOT o.type IN ('secret', 'connection', 'function')
+  AND NOT o.type IN ('secret', 'connection', 'function', 'type')
   AND (k.oid IS NULL OR NOT k.is_view_default)

@@ -2,10 +2,10 @@ SELECT
   t.oid,  -- oid! oid
   t.name,  -- typname text
   n.oid,  -- typnamespace oid
-  10001,  -- typowner oid
+  t.owner_oid,  -- typowner oid
   t.size,  -- typlen smallint
   t.size IN (1, 2, 4, 8),  -- typbyval boolean
-  CASE t.category WHEN 'R' THEN 'r' WHEN 'P' THEN 'p' ELSE 'b' END,  -- typtype "char"
+  CASE t.category WHEN 'R' THEN 'r' WHEN 'P' THEN 'p' WHEN 'E' THEN 'e' ELSE 'b' END,  -- typtype "char"
   t.category,  -- typcategory text
   FALSE,  -- typispreferred boolean
   TRUE,  -- typisdefined boolean
@@ -25,4 +25,4 @@ SELECT
   NULL,  -- typdefault text
   NULL  -- typacl text[]
 FROM mz_internal.mz_types AS t
-JOIN pg_catalog.pg_namespace AS n ON n.nspname = 'pg_catalog'
+JOIN pg_catalog.pg_namespace AS n ON n.oid = t.namespace_oid

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import Column, ScalarType
-from reclock.catalog.objects import Item
+from reclock.catalog.objects import Item, ItemType
 from reclock.errors import (
     DuplicateObject,
     InvalidFunction,
@@ -39,6 +39,7 @@ from reclock.sql.queries.expressions import ExprContext, scalar
 from reclock.sql.queries.limits import NoSubqueries, limits
 from reclock.sql.queries.query import function_context
 from reclock.sql.queries.scope import Scope
+from reclock.sql.queries.type_names import type_syntax
 from reclock.sql.statements.functions.signatures import parameter_type, signature
 from reclock.sql.statements.functions.syntax import CreateFunctionStatement, ParameterDeclaration
 from reclock.sql.statements.views.plan import check_recreated
@@ -195,8 +196,8 @@ def _expand_columns(node: CreateFunctionStatement, context: Context) -> None:
     consume(kind)
     written = exp.to_table(to_sql(kind), dialect="postgres")
     entry = context.catalog.find(parts(written), context.session)
-    if entry is None:
-        return  # a type of the catalog, or an error of planning
+    if entry is None or entry.type is ItemType.TYPE:
+        return  # a type, or an error of planning
     relation = context.catalog.resolve(parts(written), context.session)
     if not node.args.get("is_set"):
         raise UnsupportedSql(
@@ -206,7 +207,7 @@ def _expand_columns(node: CreateFunctionStatement, context: Context) -> None:
     columns = [
         ParameterDeclaration(
             this=identifier(column.name),
-            kind=exp.DataType.build(str(column.type), dialect="postgres"),
+            kind=type_syntax(column.type),
         )
         for column in relation.desc.columns
     ]
@@ -281,7 +282,7 @@ def _cast_rows(query: exp.Expr, types: Sequence[ScalarType]) -> exp.Expr:
     columns = [
         exp.Cast(
             this=exp.Column(this=identifier(name), table=exp.Identifier(this=_ROWS, quoted=True)),
-            to=exp.DataType.build(str(type), dialect="postgres"),
+            to=type_syntax(type),
         )
         for name, type in zip(names, types, strict=True)
     ]

@@ -19,12 +19,14 @@ from reclock.errors import (
 )
 from reclock.sql.catalog.entries import Entry, FunctionEntry, IndexEntry, RelationEntry
 from reclock.sql.catalog.lookups import (
+    check_tables_named,
     dependents_closure,
     find_named,
     find_object,
     find_user_object,
 )
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.named_types import set_parts, written_parts
 from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, parts
 from reclock.sql.planning.definitions import check_free
 from reclock.sql.planning.registry import Skipped, plans
@@ -80,6 +82,7 @@ def plan_drop(
     if dependents and node.args.get("behavior") != "CASCADE":
         first = next(iter(targets.values()))
         raise DependentObjects(kind.lower(), str(first.name), dependents)
+    check_tables_named(ids, targets, catalog)
     names = tuple(gone.name for id in ids if (gone := catalog.entry(id)) is not None)
     return Drop(kind.lower(), ids, names, frozenset(targets), tuple(notices), redefined)
 
@@ -219,6 +222,9 @@ def renamed(create_sql: str, name: QualifiedName, to: QualifiedName) -> str:
         table.set("this", identifier(to.item))
         if is_read and table.args.get("alias") is None:
             table.set("alias", exp.TableAlias(this=identifier(name.item)))
+    for kind in node.find_all(exp.DataType):
+        if written_parts(kind) == full:
+            set_parts(kind, parts(to.to_table()))
     for literal in called_sequences(node):
         if sequence_parts(literal) == full:
             literal.set("this", str(to))

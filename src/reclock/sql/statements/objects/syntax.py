@@ -10,6 +10,7 @@ from sqlglot.generator import Generator
 from reclock.errors import UnsupportedSql
 from reclock.sql.statements.functions.names_syntax import object_name
 from reclock.sql.statements.tables.alter_syntax import rename_part
+from reclock.sql.statements.types.syntax import rename_value
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import alteration_of, parses
@@ -18,7 +19,7 @@ from reclock.sql.syntax.writing import generates, joined, listed, when
 
 class DropStatement(Statement):
     """``kind`` is ``SOURCE``, ``TABLE``, ``VIEW``, ``MATERIALIZED VIEW``, ``INDEX``, ``SINK``,
-    ``SECRET``, ``CONNECTION``, ``SEQUENCE`` or ``FUNCTION``.
+    ``SECRET``, ``CONNECTION``, ``SEQUENCE``, ``FUNCTION`` or ``TYPE``.
 
     ``behavior`` is ``CASCADE``, ``RESTRICT`` or absent.
     """
@@ -32,7 +33,8 @@ class DropStatement(Statement):
 
 
 class AlterRenameStatement(Statement):
-    """``kind`` is ``SOURCE``, ``TABLE``, ``SECRET``, ``CONNECTION``, ``SEQUENCE`` or ``FUNCTION``."""
+    """``kind`` is ``SOURCE``, ``TABLE``, ``SECRET``, ``CONNECTION``, ``SEQUENCE``, ``FUNCTION`` or
+    ``TYPE``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": True, "exists": False, "to": True}
 
@@ -44,7 +46,7 @@ class AlterOwnerStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": True, "to": True}
 
 
-_KINDS = "SOURCE|TABLE|VIEW|INDEX|SINK|SECRET|CONNECTION|SEQUENCE|FUNCTION"
+_KINDS = "SOURCE|TABLE|VIEW|INDEX|SINK|SECRET|CONNECTION|SEQUENCE|FUNCTION|TYPE"
 
 
 @parses(f"DROP {_KINDS}", "DROP MATERIALIZED VIEW")
@@ -66,6 +68,8 @@ def alter(parser: StatementParser, words: tuple[str, ...]) -> Statement:
     if parser.accept("RENAME"):
         if kind == "TABLE" and not parser.sees("TO"):
             return rename_part(parser, name, exists)
+        if kind == "TYPE" and parser.sees("VALUE"):
+            return rename_value(parser, name)
         parser.expect("TO")
         return AlterRenameStatement(kind=kind, this=name, exists=exists, to=parser.name())
     alteration = alteration_of(kind)

@@ -21,7 +21,12 @@ from reclock.errors import (
     UnsupportedSql,
 )
 from reclock.sql.catalog.entries import IndexEntry
-from reclock.sql.catalog.lookups import dependents_closure, find_object, snapshot_of
+from reclock.sql.catalog.lookups import (
+    check_tables_named,
+    dependents_closure,
+    find_object,
+    snapshot_of,
+)
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, fold, nearest, parts
 from reclock.sql.owned import described, name_of
@@ -238,6 +243,7 @@ def drop_owned(
         raise DependentObjects(
             "objects of", ", ".join(snapshot.roles[id].name for id in roles), dependents
         )
+    check_tables_named(ids, targets, catalog)
     notices = (
         f"{type_of(thing)} {name_of(snapshot, thing)} is kept"
         for kind in _PLACES.values()

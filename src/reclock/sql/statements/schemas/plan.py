@@ -14,7 +14,7 @@ from reclock.errors import (
     UnknownObject,
 )
 from reclock.sql.catalog.entries import Entry, Scope
-from reclock.sql.catalog.lookups import dependents_closure, snapshot_of
+from reclock.sql.catalog.lookups import check_tables_named, dependents_closure, snapshot_of
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SYSTEM_SCHEMAS, SessionNames, fold, nearest, parts
 from reclock.sql.planning.registry import Skipped, plans
@@ -113,6 +113,7 @@ def drop_schemas(
         raise DependentObjects(
             "schema", schemas[0].name, [*(str(entry.name) for entry in inside), *others]
         )
+    check_tables_named(ids, {entry.id for entry in inside}, catalog)
     schema_ids = tuple(dict.fromkeys(schema.id for schema in schemas))
     return DropSchemas(schema_ids, ids, tuple(notices), redefined)
 

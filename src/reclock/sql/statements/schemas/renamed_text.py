@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from reclock.errors import SqlSyntaxError
+from reclock.sql.named_types import set_parts, written_parts
 from reclock.sql.names import QualifiedName, fold, identifier, parts
 from reclock.sql.statements.sequences.calls import called_sequences, sequence_parts
 from reclock.sql.syntax.dialect import to_sql
@@ -32,7 +33,10 @@ def in_renamed_schema(create_sql: str, schema: tuple[str, str], to: str) -> str 
     functions = [dot for dot in node.find_all(exp.Dot) if _called_schema(dot) == schema]
     for dot in functions:
         dot.this.set("expression", identifier(to))
-    return to_sql(node) if relations or sequences or functions else None
+    types = [kind for kind in node.find_all(exp.DataType) if written_parts(kind)[:-1] == schema]
+    for kind in types:
+        set_parts(kind, (schema[0], to, written_parts(kind)[-1]))
+    return to_sql(node) if relations or sequences or functions or types else None
 
 
 def _called_schema(node: exp.Dot) -> tuple[str, str] | None:

@@ -126,11 +126,11 @@ def show_objects(
                 ((entry.name.item,) for entry in relations if entry.type is ItemType.TABLE),
                 node,
             )
-        case "FUNCTIONS":
+        case "FUNCTIONS" | "TYPES":
             rows = (
                 (entry.name.item,)
                 for entry in catalog.within(scope).values()
-                if entry.type is ItemType.FUNCTION
+                if entry.type.value.upper() == kind.removesuffix("S")
             )
             return shown({"name": TEXT}, rows, node)
         case "SINKS":

@@ -36,7 +36,7 @@ class ShowCreateStatement(Statement):
 
 _CREATED = (
     *("MATERIALIZED VIEW", "SOURCE", "TABLE", "VIEW", "INDEX", "SINK", "CONNECTION"),
-    "FUNCTION",
+    *("FUNCTION", "TYPE"),
 )
 
 
@@ -58,7 +58,7 @@ def show_columns(parser: StatementParser, words: tuple[str, ...]) -> ShowColumns
 
 
 @parses(
-    "SHOW SECRETS|CONNECTIONS|SOURCES|TABLES|VIEWS|INDEXES|SINKS|FUNCTIONS|OBJECTS|DATABASES|SCHEMAS|CLUSTERS|ROLES",
+    "SHOW SECRETS|CONNECTIONS|SOURCES|TABLES|VIEWS|INDEXES|SINKS|FUNCTIONS|TYPES|OBJECTS|DATABASES|SCHEMAS|CLUSTERS|ROLES",
     "SHOW CLUSTER REPLICAS",
 )
 def show_objects(parser: StatementParser, words: tuple[str, ...]) -> ShowObjectsStatement:

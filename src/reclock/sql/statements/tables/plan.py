@@ -29,6 +29,7 @@ from reclock.plan.scalars import Call, Scalar
 from reclock.sql.catalog.definitions import TableDefinition
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.named_types import qualify_types
 from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, parts
 from reclock.sql.parameters import NO_PARAMETERS
 from reclock.sql.planning.definitions import definition_text, skip_existing
@@ -98,6 +99,7 @@ def create_table_as(
     create_table = parse_one(f"CREATE TABLE t ({columns})")
     assert isinstance(create_table, CreateTableStatement)
     create_table.set("this", name.to_table())
+    qualify_types(create_table, catalog, SessionNames())
     table = define_table(create_table)
     return CreateTable(
         name, definition_text(create_table), table, None if node.args.get("is_empty") else query
@@ -163,9 +165,9 @@ def default_value(
     try:
         return scalar_of(assign(value, column))
     except TypeMismatch as error:
-        of = value.type.name if value.type is not None else "unknown"
+        of = value.type.unconstrained if value.type is not None else "unknown"
         raise TypeMismatch(
-            f'column "{column.name}" is of type {column.type.name} but default '
+            f'column "{column.name}" is of type {column.type.unconstrained} but default '
             f"expression is of type {of}"
         ) from error
 

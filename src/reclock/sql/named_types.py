@@ -1,0 +1,97 @@
+"""The types that users defined, as a statement names them: in its catalog, by its search path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from reclock.algebra.ids import GlobalId
+from reclock.algebra.object_ids import type_oid
+from reclock.algebra.relations import ScalarType, array, enum
+from reclock.catalog.objects import ItemType
+from reclock.sql.catalog.entries import QuarantinedEntry, TypeEntry
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.names import SessionNames, fold, identifier
+
+
+@dataclass(slots=True)
+class TypeScope:
+    """Where types are looked up. ``used`` are those that were found."""
+
+    catalog: PlannerCatalog
+    session: SessionNames
+    used: set[GlobalId] = field(default_factory=set)
+
+    def find(self, parts: Sequence[str]) -> ScalarType | None:
+        """The type of that name, if it is one. Raises ``ObjectQuarantined``."""
+        if not self.catalog.has_types or len(parts) > 3:
+            return None
+        entry = self.catalog.find(parts, self.session)
+        if isinstance(entry, QuarantinedEntry) and entry.type is ItemType.TYPE:
+            raise entry.refusal
+        if not isinstance(entry, TypeEntry):
+            return None
+        self.used.add(entry.id)
+        return enum(entry.enum)
+
+
+_scope: ContextVar[TypeScope | None] = ContextVar("types", default=None)
+
+
+@contextmanager
+def types_of(catalog: PlannerCatalog, session: SessionNames) -> Iterator[TypeScope]:
+    """Names of types mean those of ``catalog`` meanwhile."""
+    scope = TypeScope(catalog, session)
+    token = _scope.set(scope)
+    try:
+        yield scope
+    finally:
+        _scope.reset(token)
+
+
+def defined_type(parts: Sequence[str]) -> ScalarType | None:
+    """The type of that name that a user defined; None if there is none."""
+    scope = _scope.get()
+    return None if scope is None else scope.find(parts)
+
+
+def type_of_oid(oid: int, catalog: PlannerCatalog) -> ScalarType | None:
+    """The type that clients know by this number, if a user defined it, or its elements."""
+    for entry in catalog.entries() if catalog.has_types else ():
+        if isinstance(entry, TypeEntry):
+            own = enum(entry.enum)
+            for type in (own, array(own)):
+                if type_oid(type) == oid:
+                    return type
+    return None
+
+
+def written_parts(node: exp.Expr) -> tuple[str, ...]:
+    """The parts of the name of a type that is none of the grammar; none of any other type."""
+    if not isinstance(node, exp.DataType) or node.this != exp.DType.USERDEFINED:
+        return ()
+    kind = node.args.get("kind")
+    names = kind.flatten() if isinstance(kind, exp.Dot) else (kind,)
+    return tuple(fold(name) for name in names if isinstance(name, exp.Identifier))
+
+
+def set_parts(node: exp.DataType, parts: Sequence[str]) -> None:
+    """Give the type the name of these parts."""
+    names = [identifier(part) for part in parts]
+    node.set("kind", exp.Dot.build(names) if len(names) > 1 else names[0])
+
+
+def qualify_types(node: exp.Expr, catalog: PlannerCatalog, session: SessionNames) -> None:
+    """Write the full names of the types that users defined into ``node``."""
+    if not catalog.has_types:
+        return
+    scope = TypeScope(catalog, session)
+    for kind in node.find_all(exp.DataType):
+        parts = written_parts(kind)
+        type = scope.find(parts) if parts else None
+        if type is not None and type.enum is not None:
+            set_parts(kind, type.enum.qualified)
