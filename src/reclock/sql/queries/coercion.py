@@ -95,7 +95,7 @@ def common_type(types: Sequence[ScalarType | None], what: str) -> ScalarType:
     all are untyped."""
     common = common_of(types)
     if common is None:
-        names = list(dict.fromkeys(str(type.name) for type in types if type is not None))
+        names = list(dict.fromkeys(str(type.unconstrained) for type in types if type is not None))
         raise TypeMismatch(
             f"{what} types {' and '.join(names)} cannot be matched", hint="cast them to one type"
         )
