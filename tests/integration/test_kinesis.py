@@ -302,8 +302,8 @@ def test_resnapshot_goes_on_with_a_stream_that_was_created_again(kinesis, here: 
     problem = "SELECT error, hint FROM mz_source_statuses WHERE status = 'stalled'"
     [(error, hint)] = here.sql(problem)
     assert "is gone" in error
-    resnapshot = "ALTER SOURCE reclock.public.clicks RESNAPSHOT"
-    assert hint == f"once the stream is there again, {resnapshot} goes on with it"
+    way_out = "ALTER SOURCE reclock.public.clicks RESNAPSHOT"
+    assert hint == f"once the stream is there again, {way_out} goes on with it"
     with pytest.raises(UpstreamReplaced, match="is gone"):
         here.sql("ALTER SOURCE clicks RESNAPSHOT")
     kinesis.age(1)
