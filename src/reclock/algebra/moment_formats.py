@@ -80,7 +80,7 @@ _NODE = re.compile(
         for spelling in _SPELLINGS
         if spelling in _CAPITALIZED or spelling.isupper() or spelling.islower()
     )
-    + r")(?P<suffix>TH|th|SP)?|(?P<prefix_alone>FM|fm|TM|tm)|\\?(?P<other>.)",
+    + r')(?P<suffix>TH|th|SP)?|(?P<prefix_alone>FM|fm|TM|tm)|(?:\\(?="))?(?P<other>.)',
     re.DOTALL,
 )
 _INTEGER = re.compile(r"\s*[-+]?\d+")
@@ -142,6 +142,7 @@ class _Reader:
     is_iso: bool | None = None
     is_12_hours: bool = False
     year_digits: int = 0
+    fraction_digits: int = 6
     sign: int = 0
     skipped: int = 0
     """How many blanks there were more than the format has."""
@@ -240,6 +241,8 @@ class _Reader:
             value *= {1: 100, 2: 10}.get(width, 1)
         elif name == "us":
             value *= {1: 100_000, 2: 10_000, 3: 1000, 4: 100, 5: 10}.get(width, 1)
+            if node.keyword != "us":
+                self.fraction_digits = digits
         elif name == "year":
             self.year_digits = min(digits, 4)
         self.is_12_hours |= node.keyword in ("hh", "hh12")
@@ -336,9 +339,20 @@ def moment_of(text: str, pattern: str) -> str:
         zone = timedelta(hours=fields.get("tzh", 0), minutes=fields.get("tzm", 0))
         if not (0 <= fields.get("tzh", 0) <= 15 and 0 <= fields.get("tzm", 0) < 60):
             raise MomentOutOfRange(text)
-        return (moment - reader.sign * zone).isoformat(" ")
+        return _rounded(moment - reader.sign * zone, reader.fraction_digits).isoformat(" ")
     except (ValueError, OverflowError) as error:
         raise MomentOutOfRange(text) from error
+
+
+def _rounded(moment: datetime, digits: int) -> datetime:
+    """To so many digits of a second, as ``FF3`` says; halves away from 2000."""
+    unit, micros = 10 ** (6 - digits), (moment - _EPOCH) // timedelta(microseconds=1)
+    whole = (abs(micros) + unit // 2) // unit * unit
+    return _EPOCH + timedelta(microseconds=whole if micros >= 0 else -whole)
+
+
+_EPOCH = datetime(2000, 1, 1)
+"""PostgreSQL's."""
 
 
 def _hour(fields: dict[str, int], reader: _Reader) -> int:
@@ -389,6 +403,8 @@ def _day(fields: dict[str, int], reader: _Reader) -> date:
         if not 1 <= of_year <= 366:
             raise ValueError
         start = date(year, 1, 1) + timedelta(of_year - 1)
+        if start.year != year:
+            raise ValueError
         month = start.month if month <= 1 else month
         day = start.day if day <= 1 else day
     return date(year, month, day)

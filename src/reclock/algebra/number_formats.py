@@ -12,7 +12,7 @@ from reclock.errors import InvalidNumberFormat
 
 _TOKEN = re.compile(
     r'"(?P<quoted>(?:[^"\\]|\\.)*)"?|(?P<key>FM|MI|PL|SG|PR|RN|SP|TH|EEEE|[09.,BCDGLSV])'
-    r"|(?P<small>fm|mi|pl|sg|pr|rn|sp|th|eeee|[bcdglsv])|\\?(?P<other>.)",
+    r'|(?P<small>fm|mi|pl|sg|pr|rn|sp|th|eeee|[bcdglsv])|(?:\\(?="))?(?P<other>.)',
     re.DOTALL,
 )
 _DIGITS_OF_DOUBLE = 15

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -16,7 +17,8 @@ import pyarrow.compute as pc
 from reclock.algebra.array_shapes import shape
 from reclock.algebra.intervals import Interval, interval_of
 from reclock.algebra.numerics import printed
-from reclock.algebra.relations import ScalarType, TypeName
+from reclock.algebra.relations import TIMESTAMPTZ, ScalarType, TypeName
+from reclock.algebra.textual.ranges import RANGE_TYPES
 from reclock.algebra.zones import UTC_NAME
 from reclock.errors import ProtocolViolation
 
@@ -80,6 +82,9 @@ def writer(type: ScalarType, zone: str = UTC_NAME) -> Callable[[Any], str]:
     if type.name is TypeName.TIMESTAMPTZ and zone != UTC_NAME:
         info = ZoneInfo(zone)
         return lambda value: _local_text(value.astimezone(info))
+    if type.name is TypeName.TSTZRANGE and zone != UTC_NAME:
+        write = writer(TIMESTAMPTZ, zone)
+        return replace(RANGE_TYPES[type.name], write=write).normal_form
     return real_text if type.name is TypeName.REAL else text_of
 
 
@@ -108,6 +113,8 @@ def texts(values: pa.Array, type: ScalarType, zone: str = UTC_NAME) -> pa.Array:
     """`text_of` of each value, as strings, and NULL for NULL; of moments, the local times of the
     zone. Strings are texts already, whatever their type."""
     kind = values.type
+    if type.name is TypeName.TSTZRANGE and zone != UTC_NAME:
+        return _each(values, type, zone)
     if pa.types.is_boolean(kind):
         return pc.if_else(values, _constant("t"), _constant("f"))
     if (

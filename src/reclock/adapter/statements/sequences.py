@@ -19,6 +19,7 @@ from reclock.adapter.statements.definition import change_catalog, send_notices
 from reclock.adapter.transaction.catalog_change import CatalogChange, defines
 from reclock.catalog.acl import Privilege
 from reclock.catalog.objects import ItemType, Kind
+from reclock.errors import TransactionReadOnly
 from reclock.sql.catalog.entries import SequenceEntry
 from reclock.sql.statements.sequences.calls import parsed_name
 from reclock.sql.statements.sequences.plan import AlterSequence, CreateSequence
@@ -97,6 +98,8 @@ def call_sequence(function: str, arguments: Sequence[str], context: StatementCon
             "setval": (Privilege.UPDATE,),
         }[function]
         authorize_any(entry.id, privileges, catalog, context.users)
+        if function != "currval" and context.variables.is_read_only:
+            raise TransactionReadOnly(f"{function}()")
     match function:
         case "nextval":
             return int(context.sequences.take(entry, 1)[0].as_py())

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation, localcontext
 from functools import partial
@@ -43,6 +43,7 @@ from reclock.algebra.relations import (
     numeric,
 )
 from reclock.algebra.textual.description import TextualType
+from reclock.algebra.zones import Zone
 from reclock.errors import EvaluationError, InvalidText, MomentOutOfRange, NumberOutOfRange
 
 
@@ -228,6 +229,12 @@ RANGE_TYPES: Mapping[TypeName, RangeType] = {
         _of_timestamps(TSTZRANGE, TIMESTAMPTZ, read_timestamptz),
     )
 }
+
+
+def moments_of_zone(zone: Zone) -> RangeType:
+    """``tstzrange`` as a session reads it: bounds that do not name their zone are local times."""
+    read = partial(read_moment, type=TIMESTAMPTZ, zone=zone)
+    return replace(RANGE_TYPES[TypeName.TSTZRANGE], read=read)
 
 
 def range_of(type_name: str, lower: str, upper: str, flags: str) -> str:

@@ -39,6 +39,8 @@ from reclock.algebra.json_path_syntax import (
 from reclock.errors import JsonPathError
 
 Item = Any
+ALWAYS_RAISED = frozenset({"0A000", "2201B", "22023", "22P02", "42601", "42704"})
+"""Errors that are no matter of the document."""
 _KINDS = {"object": dict, "array": list, "string": str, "boolean": bool}
 
 
@@ -317,8 +319,8 @@ def _holds(expression: JsonExpression, place: _Place) -> bool | None:
             try:
                 items = _items(operand, place)
                 return any(True for _ in items) if place.is_lax else bool(list(items))
-            except JsonPathError:
-                return None
+            except JsonPathError as error:
+                return _unknown(error)
         case JsonOperation("starts with", (left, right)):
             return _exists_pair(left, right, "starts with", place, unwraps_right=False)
         case JsonOperation(symbol, (left, right)) if symbol in COMPARISONS:
@@ -326,6 +328,12 @@ def _holds(expression: JsonExpression, place: _Place) -> bool | None:
         case JsonMatches(operand, _, _):
             return _exists_pair(operand, None, expression, place, unwraps_right=False)
     return None
+
+
+def _unknown(error: JsonPathError) -> None:
+    """What a predicate answers that fails. Raises ``error`` if it is no matter of the document."""
+    if error.sqlstate in ALWAYS_RAISED:
+        raise error
 
 
 def _exists_pair(
@@ -343,8 +351,8 @@ def _exists_pair(
         rights: list[Item] = [None]
         if right is not None:
             rights = list(_unwrapped(right, place) if unwraps_right else _items(right, place))
-    except JsonPathError:
-        return None
+    except JsonPathError as error:
+        return _unknown(error)
     answer: bool | None = False
     for pair in product(lefts, rights):
         result = _tested(test, *pair)

@@ -7,17 +7,14 @@ from typing import Any
 
 from reclock.algebra.json_documents import dumps, loads
 from reclock.algebra.json_path_syntax import parsed_path
-from reclock.compute.expressions.json_path_items import found_items, has_items
+from reclock.compute.expressions.json_path_items import ALWAYS_RAISED, found_items, has_items
 from reclock.compute.expressions.json_paths import failure
 from reclock.errors import JsonPathError, ReclockError
-
-_ALWAYS_RAISED = frozenset({"0A000", "2201B", "22023", "22P02", "42601", "42704"})
-"""Errors that are no matter of the document."""
 
 
 def _failed(error: ReclockError, *, is_silent: bool) -> str | None:
     """The failure, or None if it is passed over."""
-    if is_silent and error.sqlstate not in _ALWAYS_RAISED:
+    if is_silent and error.sqlstate not in ALWAYS_RAISED:
         return None
     return failure(error.sqlstate, error.message)
 

@@ -72,9 +72,8 @@ def _between(engine: str) -> Writer:
         for condition, message in failures
     )
     is_null = " OR ".join(f"{{{place}}} IS NULL" for place in range(4))
-    inside = (
-        f"CAST(floor(({{0}} - {{1}}) / ({{2}} - {{1}}) * {{3}}) AS {type_sql(engine, INTEGER)})"
-    )
+    share = "({0} / 2 - {1} / 2) / ({2} / 2 - {1} / 2)"  # halves, whose difference is finite
+    inside = f"CAST(least(floor({share} * {{3}}), {{3}} - 1) AS {type_sql(engine, INTEGER)})"
     is_below = "({0} < {1} AND {1} < {2}) OR ({0} > {1} AND {1} > {2})"
     is_above = "({0} >= {2} AND {1} < {2}) OR ({0} <= {2} AND {1} > {2})"
     template = (

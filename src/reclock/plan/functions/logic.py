@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reclock.algebra.relations import BIGINT, BOOLEAN, ScalarType, TypeName
+from reclock.algebra.relations import BIGINT, BOOLEAN, TEXT, ScalarType, TypeName
 from reclock.errors import UnsupportedSql
 from reclock.plan.functions import intervals
 from reclock.plan.functions.casts import write_cast
@@ -190,4 +190,21 @@ scalar(
     _of_rows,
     duckdb=_only_row("duckdb"),
     spark=_only_row("spark"),
+)
+
+
+def _identifier(engine: str) -> Writer:
+    failure = raised(engine, "22004", "'null values cannot be formatted as an SQL identifier'")
+    return lambda site: (
+        f"CASE WHEN {site.arguments[0]} IS NULL THEN {failure} ELSE {site.arguments[0]} END"
+    )
+
+
+IDENTIFIER = "identifier of"
+scalar(
+    IDENTIFIER,
+    "The name that ``format`` writes as an identifier; NULL is an error.",
+    exact(((TEXT,), TEXT)),
+    duckdb=_identifier("duckdb"),
+    spark=_identifier("spark"),
 )

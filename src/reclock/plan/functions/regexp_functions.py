@@ -211,6 +211,16 @@ def _counts(site: Site, *places: tuple[int, int, int]) -> list[int | None]:
     return values
 
 
+def _at_end(site: Site, place: int) -> bool | None:
+    """Whether the end of a match is asked for, by a constant 1; None if the constant is NULL."""
+    value, *_ = _counts(site, (place, 0, 0))
+    if value is not None and value > 1:
+        raise EvaluationError(
+            f'invalid value for parameter "endoption": {value}', sqlstate=INVALID_PARAMETER
+        )
+    return None if value is None else value == 1
+
+
 def _rest(text: str, start: int, expression: RegularExpression) -> str:
     """``text`` from ``start`` on, where the expression has the same matches as in the whole."""
     if start == 1:
@@ -305,7 +315,8 @@ def _or_null(captured: str, expression: RegularExpression, number: int) -> str:
 def _instr(engine: str) -> Writer:
     def write(site: Site) -> str:
         expression = _expression(site.constants, _flags(len(site.arguments), 5))
-        start, number, is_end = _counts(site, (2, 1, 1), (3, 1, 1), (4, 0, 0))
+        start, number = _counts(site, (2, 1, 1), (3, 1, 1))
+        is_end = _at_end(site, 4)
         if expression is None or start is None or number is None or is_end is None:
             return _null(engine, site)
         known = expression

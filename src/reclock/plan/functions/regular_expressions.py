@@ -98,6 +98,8 @@ def regular_expression(pattern: str, flags: str = "") -> RegularExpression:
 
 def similar_pattern(pattern: str, escape: str) -> str:
     """The regular expression of a pattern of ``SIMILAR TO``."""
+    if len(escape) > 1:
+        raise EvaluationError("invalid escape string", sqlstate="22025")
     parts: list[str] = []
     characters, in_class = iter(pattern), False
     for character in characters:

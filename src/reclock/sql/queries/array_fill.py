@@ -19,6 +19,8 @@ def filled(value: Planned, sizes: Planned, bounds: Planned | None = None) -> Typ
     if bounds is not None and any(first != Literal(1, INTEGER) for first in _items(bounds)):
         raise UnsupportedSql("arrays whose first index is not 1 are not supported")
     lengths = _items(sizes)
+    if bounds is not None and len(_items(bounds)) != len(lengths):
+        raise EvaluationError("wrong number of array subscripts", sqlstate="2202E")
     if not lengths:
         return Literal((), array(default_to_text(value).type))
     return call("array_fill", [value, *lengths])

@@ -37,6 +37,7 @@ from reclock.errors import (
 )
 from reclock.plan.functions import AGGREGATES
 from reclock.plan.functions.byte_strings import OF_BYTES
+from reclock.plan.functions.logic import IDENTIFIER
 from reclock.plan.scalars import Call, Case, Cast, Literal, Parameter
 from reclock.sql.names import fold
 from reclock.sql.queries.aggregate_calls import (
@@ -68,7 +69,7 @@ from reclock.sql.queries.expressions import (
     written_name,
 )
 from reclock.sql.queries.format_function import formatted
-from reclock.sql.queries.local_times import truncated
+from reclock.sql.queries.named_zones import truncated_in_zone, zone_of_parts
 from reclock.sql.queries.outer_aggregates import check_level
 from reclock.sql.queries.overloads import (
     call,
@@ -237,6 +238,8 @@ def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
         return catalog_call(name, values, context)
     if name in PRIVILEGE_FUNCTIONS:
         return _privilege_call(name, values, context)
+    if name == "make_timestamptz" and len(values) == 7:
+        values = [*values[:6], zone_of_parts(values[6])]
     if (defined := overload(name, tuple(value.type for value in values))) is not None:
         types = defined.types
         given = [coerce(value, type) for value, type in zip(values, types, strict=True)]
@@ -248,7 +251,7 @@ def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
     if name in ROW_FUNCTIONS:
         return _elements(name, values, context)
     if name == "date_trunc" and len(values) == 3:
-        return _truncated_in_zone(*values)
+        return truncated_in_zone(*values)
     if name in _OBJECT_IDS:
         with suppress(UnknownObject, UnknownRelation):
             return context.subqueries.object_id(_only_text(values), _OBJECT_IDS[name])
@@ -305,14 +308,6 @@ def _parts_of_name(value: Planned, is_strict: Planned) -> TypedExpr:
 def _precise_type(name: str, digits: exp.Expr) -> exp.DataType:
     kind = exp.DType.TIMESTAMP if name.startswith("local") else exp.DType.TIMESTAMPTZ
     return exp.DataType(this=kind, expressions=[digits])
-
-
-def _truncated_in_zone(unit: Planned, moment: Planned, zone: Planned) -> TypedExpr:
-    """``date_trunc(unit, moment, zone)``."""
-    at = expect(moment, TIMESTAMPTZ, "argument of date_trunc")
-    local = call("timezone", [zone, at])
-    word = expect(unit, TEXT, "argument of date_trunc")
-    return truncated(word, at, local, lambda start: call("timezone", [zone, start]))
 
 
 def _grouping(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
@@ -479,7 +474,9 @@ def _formatted(values: Sequence[Planned], context: ExprContext) -> TypedExpr:
     if not isinstance(text, Literal) or text.type != TEXT or text.value is None:
         raise UnsupportedSql("format of what is no constant text is not supported")
     texts = [_cast_to(_printed(value), TEXT, context) for value in values[1:]]
-    return _over([TEXT] * len(texts), expression(formatted(text.value, len(texts))), texts, context)
+    body = expression(formatted(text.value, len(texts)))
+    whole = [*texts, *(call(IDENTIFIER, [text]) for text in texts)]
+    return _over([TEXT] * len(whole), body, whole, context)
 
 
 def _elements(name: str, values: Sequence[Planned], context: ExprContext) -> TypedExpr:

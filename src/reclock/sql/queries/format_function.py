@@ -1,4 +1,5 @@
-"""``format('%s of %I', …)``: its pieces, as SQL over ``argument1``, ``argument2``, …"""
+"""``format('%s of %I', …)``: its pieces, as SQL over ``argument1``, ``argument2``, …: the texts, and
+then the same as identifiers."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ _WRITTEN = {
 
 
 def formatted(text: str, count: int) -> str:
-    """An expression for ``text`` with ``count`` texts in its places. Raises ``EvaluationError``,
+    """An expression for ``text`` with ``count`` texts, or identifiers, in its places. Raises ``EvaluationError``,
     ``UnsupportedSql``."""
     return " || ".join(_pieces(text, count)) or "''"
 
@@ -39,7 +40,8 @@ def _pieces(text: str, count: int) -> Iterator[str]:
             last = int(position) if position else last + 1
             if not 1 <= last <= count:
                 raise EvaluationError("too few arguments for format()", sqlstate="22023")
-            yield _WRITTEN[kind].format(f"argument{last}")
+            argument = last + count if kind == "I" else last
+            yield _WRITTEN[kind].format(f"argument{argument}")
     if text[end:]:
         yield _quoted(text[end:])
 

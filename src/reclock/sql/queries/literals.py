@@ -26,6 +26,7 @@ from reclock.algebra.relations import (
     numeric,
 )
 from reclock.algebra.textual import textual
+from reclock.algebra.textual.ranges import moments_of_zone
 from reclock.algebra.zones import Zone, utc
 from reclock.errors import (
     InvalidEnumLabel,
@@ -72,6 +73,8 @@ def parse_text(text: str, type: ScalarType, zone: Zone = utc) -> Value:
         if text not in type.enum.labels:
             raise InvalidEnumLabel(type.enum.name, text)
         return text
+    if type.name is TypeName.TSTZRANGE:
+        return moments_of_zone(zone).normal_form(text)
     if (description := textual(type)) is not None:
         return description.normal_form(text)
     if type.name is TypeName.VECTOR:
