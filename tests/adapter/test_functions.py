@@ -46,6 +46,7 @@ CREATE FUNCTION numbers(n int) RETURNS SETOF int LANGUAGE SQL
     AS $$ SELECT g FROM generate_series(1, n) AS g $$;
 SELECT numbers(3);
 SELECT numbers, numbers.numbers FROM numbers(2) ORDER BY 1;
+SELECT q, q.q, q.* FROM numbers(2) AS q ORDER BY 1;
 SELECT a, numbers(a) FROM t ORDER BY 1, 2;
 CREATE FUNCTION pair(x int) RETURNS SETOF int LANGUAGE SQL AS $$ SELECT x UNION ALL SELECT x + 1 $$;
 SELECT a, p FROM t, pair(t.a) AS p ORDER BY 1, 2;

@@ -65,6 +65,28 @@ def test_a_session_reads_and_writes_moments_in_its_zone(both: Both) -> None:
     )
 
 
+def test_a_session_in_a_zone_that_is_called_as_its_winter_time_has_summer_time(both: Both) -> None:
+    assert_same_answers(
+        *both,
+        """
+        SET TIME ZONE 'CET';
+        SELECT timestamptz '2022-07-01 12:00', timestamptz '2022-01-01 12:00';
+        SELECT timestamp '2022-07-01 12:00' AT TIME ZONE 'CET', timestamptz '2022-07-01 12:00 CET';
+        SELECT tstzrange('2022-07-01', '2022-07-02 12:00+00'), '{"[2022-07-01,)"}'::tstzrange[];
+        SET TIME ZONE 'eet';
+        SELECT timestamptz '2022-07-01 12:00', date_trunc('day', timestamptz '2022-07-01 12:00+00');
+        SET TIME ZONE 'WET';
+        SELECT timestamptz '2022-07-01 12:00';
+        SET TIME ZONE 'MST';
+        SELECT timestamptz '2022-07-01 12:00';
+        SET TIME ZONE 'PST';
+        SET TIME ZONE 'CEST';
+        SET TIME ZONE 'UTC'
+        """,
+        messages=(),
+    )
+
+
 def test_copy_and_parameters_are_in_the_zone_of_the_session(both: Both) -> None:
     lines, rows = [], []
     for connection in both:

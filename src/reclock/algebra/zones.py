@@ -132,7 +132,33 @@ def zone_name(name: str) -> str | None:
 
 def known_zone(name: str) -> str:
     """As ``zone_name``. Raises ``InvalidOption`` if there is none."""
-    zone = zone_name(name)
+    return _known(name, zone_name(name))
+
+
+def session_zone_name(name: str) -> str | None:
+    """As ``zone_name`` of a zone that a session is in: no abbreviation, so that ``CET`` has summer
+    time there."""
+    if name.lower() not in zones():
+        return None
+    return _ALSO_ABBREVIATIONS.get(name.lower()) or zone_name(name)
+
+
+def known_session_zone(name: str) -> str:
+    """As ``session_zone_name``. Raises ``InvalidOption`` if there is none."""
+    return _known(name, session_zone_name(name))
+
+
+_ALSO_ABBREVIATIONS = {
+    "cet": "Europe/Brussels",
+    "eet": "Europe/Athens",
+    "met": "Europe/Brussels",
+    "wet": "Europe/Lisbon",
+}
+"""Zones with summer time, the IANA database's other names of cities, that are called as their
+winter time."""
+
+
+def _known(name: str, zone: str | None) -> str:
     if zone is None:
         raise InvalidOption(
             f'time zone "{name}" not recognized',

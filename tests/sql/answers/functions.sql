@@ -65,3 +65,4 @@ SELECT to_timestamp('2018-11-02 12:34:56.123456', 'YYYY-MM-DD HH24:MI:SS.FF' || 
 SELECT to_timestamp('2018-11-02 12:34:59.96', 'YYYY-MM-DD HH24:MI:SS.FF1'), to_timestamp('1998-11-02 12:34:56.15', 'YYYY-MM-DD HH24:MI:SS.FF1'), to_date('2016 366', 'YYYY DDD')
 SELECT to_char(a, 'f\oo999'), to_char(a, 'f\\oo999'), to_char(a, 'f\\"oo999'), to_char(a, 'f"\\ool"999'), to_char(a, 'f"\"ool"999') FROM t
 SELECT regexp_instr('abcabcabc', 'a.c', 1, 2, 0), regexp_instr('abcabcabc', 'a.c', 1, 2, 1), array_fill(a, ARRAY[2, 2], '{1,1}') FROM t
+SELECT NULLIF(a, g), NULLIF(a::smallint, 3), NULLIF(g, a), NULLIF(a, d), NULLIF(a::real, c), NULLIF(c, a::real), NULLIF(e::date, e) FROM t

@@ -11,7 +11,7 @@ from decimal import Decimal
 from functools import lru_cache
 
 from reclock.algebra.byte_sizes import BYTE_UNITS, bytes_of
-from reclock.algebra.zones import UTC_NAME, zone_name
+from reclock.algebra.zones import UTC_NAME, session_zone_name
 from reclock.catalog.objects import Kind
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.errors import InvalidOption, UnknownObject
@@ -124,7 +124,7 @@ def _time_zone(value: str) -> str:
         name = f"Etc/GMT{-hours:+d}" if hours else UTC_NAME
     elif name.lower().replace(" ", "") in _UTC_NAMES:
         name = UTC_NAME
-    if (known := zone_name(name)) is None:
+    if (known := session_zone_name(name)) is None:
         raise ValueError("one of pg_timezone_names, such as Europe/Berlin, or hours ahead of UTC")
     return known
 

@@ -124,14 +124,27 @@ def _write_extreme(engine: str, function: str) -> Writer:
 def _first_or_null(
     types: Types, constants: Mapping[int, object]
 ) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
-    """Two arguments that can be compared. A real stays one."""
+    """Two arguments that can be compared. The first keeps its type if operators compare it with the
+    second as it is: as in PostgreSQL, that is so within `_COMPARED_AS_THEY_ARE`."""
     compared, result = operand_type(types), common_type(types)
+    first = types[0] if types else None
+    if first is not None and any(
+        {type.name for type in types if type is not None} <= family
+        for family in _COMPARED_AS_THEY_ARE
+    ):
+        result = first
     return (
         ((compared, compared), result)
         if compared is not None and result is not None and len(types) == 2
         else None
     )
 
+
+_COMPARED_AS_THEY_ARE = (
+    {TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT},
+    {TypeName.REAL, TypeName.DOUBLE},
+    {TypeName.DATE, TypeName.TIMESTAMP},
+)
 
 scalar(
     "nullif",

@@ -270,10 +270,12 @@ def _rows_of_call(
     ]
     joined = join(plan, rows, JoinKind.INNER, same)
     shown = project(joined, [*range(len(left.plan.desc)), *range(start, after)])
+    alias = node.args.get("alias")
+    called = fold(alias.this) if alias is not None and alias.this else function.name
     columns = tuple(
         ScopeColumn(
             function.name,
-            column.name,
+            column.name if function.has_records else called,
             column.type,
             is_value=not function.has_records,
             position=i,

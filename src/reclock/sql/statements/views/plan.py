@@ -10,7 +10,7 @@ from sqlglot import exp
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.index_keys import DEFAULT_SUFFIX
 from reclock.algebra.relations import RelationDesc
-from reclock.algebra.zones import known_zone
+from reclock.algebra.zones import known_session_zone
 from reclock.catalog.objects import Item, ItemType
 from reclock.compute.rendering import check_supported
 from reclock.errors import (
@@ -173,7 +173,7 @@ def define_view(
 def _zone_of(node: CreateViewStatement, session: SessionNames) -> str:
     """Raises ``InvalidOption``."""
     written = node.args.get("zone")
-    return session.zone if written is None else known_zone(written.name)
+    return session.zone if written is None else known_session_zone(written.name)
 
 
 # --- indexes ---
