@@ -151,6 +151,7 @@ _SYNTAX = {
     "not": "NOT x",
     "only row": "(SELECT …)",
     "LIMIT of": "LIMIT x",
+    "identifier of": "format('%I', x)",
     "OFFSET of": "OFFSET x",
     "record of": "ROW(a, b), or (a, b), or the name of a relation",
     "field of": "(record).name",

@@ -320,7 +320,8 @@ def _holds(expression: JsonExpression, place: _Place) -> bool | None:
                 items = _items(operand, place)
                 return any(True for _ in items) if place.is_lax else bool(list(items))
             except JsonPathError as error:
-                return _unknown(error)
+                _check_is_of_document(error)
+                return None
         case JsonOperation("starts with", (left, right)):
             return _exists_pair(left, right, "starts with", place, unwraps_right=False)
         case JsonOperation(symbol, (left, right)) if symbol in COMPARISONS:
@@ -330,8 +331,8 @@ def _holds(expression: JsonExpression, place: _Place) -> bool | None:
     return None
 
 
-def _unknown(error: JsonPathError) -> None:
-    """What a predicate answers that fails. Raises ``error`` if it is no matter of the document."""
+def _check_is_of_document(error: JsonPathError) -> None:
+    """Raises ``error`` if it is no matter of the document; other errors make a predicate unknown."""
     if error.sqlstate in ALWAYS_RAISED:
         raise error
 
@@ -352,7 +353,8 @@ def _exists_pair(
         if right is not None:
             rights = list(_unwrapped(right, place) if unwraps_right else _items(right, place))
     except JsonPathError as error:
-        return _unknown(error)
+        _check_is_of_document(error)
+        return None
     answer: bool | None = False
     for pair in product(lefts, rights):
         result = _tested(test, *pair)

@@ -20,7 +20,6 @@ from reclock.algebra.relations import (
     REGROLE,
     REGTYPE,
     TEXT,
-    TIMESTAMPTZ,
     ScalarType,
     TypeName,
     array,
