@@ -30,5 +30,5 @@ SELECT n, day, number FROM moments, LATERAL generate_series(at, at + interval '3
 SELECT n, generate_series(date_trunc('month', at), at + interval '3 months', interval '1 month') FROM moments
 SELECT * FROM generate_series(timestamptz '2023-11-05 12:00', '2023-11-01', interval '-1 day') AS day
 SELECT '["2024-01-01 01:00","2024-07-01 02:00+02")'::tstzrange, '{"[2024-07-01 12:00,)",empty}'::tstzrange[], '(,2024-07-01 PDT]'::tstzrange
-SELECT n, tstzrange(at, at + interval '1 day', '[]'), lower(tstzrange(at, NULL)), at <@ '[2023-03-12, 2023-11-05 02:00)'::tstzrange FROM moments
-SELECT n, make_timestamptz(2023, 3, 12, n, 30, 0, '+2'), make_timestamptz(2023, 3, 12, n, 30, 0, '-05:30'), make_timestamptz(2023, 3, 12, n, 30, 0, 'PST') FROM moments
+SELECT n, at <@ '[2023-03-12, 2023-11-05 02:00)'::tstzrange, tstzrange(at, NULL) FROM moments
+SELECT make_timestamptz(2023, 3, 12, 4, 30, 0, '+2'), make_timestamptz(2023, 3, 12, 4, 30, 0, '-05:30'), make_timestamptz(2023, 3, 12, 4, 30, 0, 'PST')
