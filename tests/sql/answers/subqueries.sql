@@ -124,3 +124,14 @@ SELECT a, (SELECT w.a FROM w ORDER BY w.a LIMIT d - 9.25) FROM t WHERE d > 10
 SELECT t.a, g.g FROM (t CROSS JOIN LATERAL generate_series(1, t.a) AS g) WHERE t.a < 4
 SELECT t.a, g.g FROM (t LEFT OUTER JOIN LATERAL generate_series(2, t.a) AS g ON true) WHERE t.a < 4
 SELECT t.a, s.c FROM (t CROSS JOIN LATERAL (SELECT t.a + 1 AS c) AS s) WHERE t.a < 4
+SELECT array_agg(b) FROM (SELECT b FROM t ORDER BY d DESC NULLS FIRST, g) s
+SELECT a, array_agg(g), string_agg(b, ','), jsonb_agg(g)::text FROM (SELECT * FROM t ORDER BY g DESC) s GROUP BY a
+SELECT f, array_agg(x), count(*) FROM (SELECT g + 1 AS x, f FROM t ORDER BY d, g) AS s (x, f) GROUP BY f HAVING array_agg(x) <> '{}'
+SELECT string_agg(b, '-' ORDER BY b), string_agg(b, '-'), array_agg(DISTINCT a) FROM (SELECT a, b FROM t ORDER BY g DESC LIMIT 4) s WHERE a IS NOT NULL
+SELECT s.*, (SELECT array_agg(y) FROM (SELECT y FROM w ORDER BY a, y DESC) v) FROM (SELECT a FROM u ORDER BY x, b) s
+SELECT array_agg(k) FILTER (WHERE k > 10), array_agg(s) FROM (SELECT g AS k, -g AS s FROM t ORDER BY 2) s
+SELECT jsonb_agg(g)::text, jsonb_agg((g, a))::text FROM (SELECT g, a FROM t ORDER BY a NULLS FIRST, g DESC) s
+SELECT array_agg(n) FROM (SELECT a AS n FROM t UNION ALL SELECT a FROM w ORDER BY n DESC NULLS LAST) s
+SELECT array_agg(b) FROM (SELECT b, max(g) FROM t GROUP BY b ORDER BY max(g) DESC) s (b, m)
+SELECT a, (SELECT array_agg(t.b) FROM (SELECT b FROM u ORDER BY b DESC) s LIMIT 1) FROM t GROUP BY a
+SELECT array_agg(s)::text FROM (SELECT a, b FROM u ORDER BY b) s

@@ -20,7 +20,7 @@ from reclock.errors import (
 from reclock.plan.functions import AGGREGATES, resolve_aggregate
 from reclock.plan.functions.array_dimensions import COLLECTED
 from reclock.plan.functions.collected import direction
-from reclock.plan.scalars import Aggregate, Case, Literal
+from reclock.plan.scalars import Aggregate, Case, ColumnRef, Literal
 from reclock.plan.totality import could_error
 from reclock.sql.queries.coercion import coerce, default_to_text
 from reclock.sql.queries.expressions import (
@@ -33,7 +33,8 @@ from reclock.sql.queries.expressions import (
 )
 from reclock.sql.queries.outer_aggregates import check_level
 from reclock.sql.queries.overloads import call, check_unique, is_open
-from reclock.sql.queries.planned import AggregateCall, TypedExpr
+from reclock.sql.queries.planned import AggregateCall, OuterRef, TypedExpr, Untyped, has
+from reclock.sql.queries.scope import Scope
 from reclock.sql.syntax.consumption import tracked_copy
 from reclock.sql.syntax.dialect import to_sql
 
@@ -50,6 +51,12 @@ DOCUMENT_AGGREGATES = {"jsonb_agg": 1, "jsonb_object_agg": 2}
 
 SORTED = {"array_agg": 1, "string_agg": 2}
 """Aggregates whose value depends on the order of the rows, and how many arguments they take."""
+
+
+def depends_on_order(node: exp.Select) -> bool:
+    """Whether the query calls an aggregate whose value depends on the order of the rows."""
+    names = {*SORTED, *DOCUMENT_AGGREGATES}
+    return any(function_name(function) in names for function in node.find_all(exp.Anonymous))
 
 
 @scalar.register
@@ -221,6 +228,8 @@ def aggregate(
             "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list"
         )
     directions = [_direction(ordering) for ordering in orderings]
+    if name in SORTED and not orderings and not is_distinct:
+        keys, directions = _row_order(values, within.scope)
     if name in SORTED:  # every other aggregate has the same value in any order
         for key, word in zip(keys, directions, strict=True):
             values += [key, Literal(word, TEXT)]
@@ -234,6 +243,20 @@ def aggregate(
     if filter_condition is not None:
         cast_values = tuple(_only_where(filter_condition, value) for value in cast_values)
     return Aggregate(resolved.function, cast_values, resolved.result, is_distinct, filter_condition)
+
+
+def _row_order(
+    values: Sequence[TypedExpr | Untyped], scope: Scope
+) -> tuple[list[TypedExpr], list[str]]:
+    """The order in which FROM gives the rows, if it gives one: its keys, and a direction of each.
+    An aggregate of an outer query's columns belongs to that query, so it takes none."""
+    if any(has(default_to_text(value), OuterRef) for value in values):
+        return [], []
+    keys = [ColumnRef(order.index, scope.columns[order.index].type) for order in scope.row_order]
+    return list(keys), [
+        direction(is_descending=order.is_descending, nulls_first=order.nulls_first)
+        for order in scope.row_order
+    ]
 
 
 def _only_where(filter_condition: TypedExpr, value: TypedExpr) -> TypedExpr:

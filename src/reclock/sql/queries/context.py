@@ -127,9 +127,12 @@ class PlannedQuery:
     @property
     def embedded(self) -> Plan:
         """The rows as a part of another plan: limited, without the hidden columns, in no order."""
-        plan, width = self.plan, self.visible + self.outer_width
-        if self.limit is not None or self.offset:
-            plan = TopK(
-                plan, tuple(range(self.visible, width)), self.order, self.limit, self.offset
-            )
-        return project(plan, range(width))
+        return project(self.limited, range(self.visible + self.outer_width))
+
+    @property
+    def limited(self) -> Plan:
+        """The rows that LIMIT leaves, with the hidden columns."""
+        if self.limit is None and not self.offset:
+            return self.plan
+        around = tuple(range(self.visible, self.visible + self.outer_width))
+        return TopK(self.plan, around, self.order, self.limit, self.offset)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from reclock.algebra.relations import RelationDesc, ScalarType
 from reclock.errors import AmbiguousColumn, UnknownColumn, UnknownRelation
-from reclock.plan.relational import Plan
+from reclock.plan.relational import Ordering, Plan
 from reclock.plan.scalars import ColumnRef
 from reclock.sql.names import QualifiedName, nearest
 from reclock.sql.queries.planned import OuterRef
@@ -60,10 +60,12 @@ class ScopeColumn:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The columns by position, as in the plan. ``outer`` is the scope of the outer query."""
+    """The columns by position, as in the plan. ``outer`` is the scope of the outer query.
+    ``row_order`` is the order that FROM's only subquery gives its rows."""
 
     columns: tuple[ScopeColumn, ...] = ()
     outer: Scope | None = None
+    row_order: tuple[Ordering, ...] = ()
 
     @classmethod
     def of(

@@ -14,6 +14,7 @@ from reclock.plan.build import ONE_ROW, distinct, join, project
 from reclock.plan.relational import Get, JoinKind
 from reclock.plan.scalars import Call, ColumnRef
 from reclock.sql.names import parts
+from reclock.sql.queries.aggregate_calls import depends_on_order
 from reclock.sql.queries.around import NOT_ALONE, named_around, outer_width, scope_around
 from reclock.sql.queries.builtin_views import follows_catalog, in_session
 from reclock.sql.queries.context import Context
@@ -29,7 +30,7 @@ from reclock.sql.queries.joins import (
 )
 from reclock.sql.queries.outer_aggregates import without_aggregates
 from reclock.sql.queries.planned import scalar_of
-from reclock.sql.queries.scope import Scope, ScopedPlan
+from reclock.sql.queries.scope import Scope, ScopeColumn, ScopedPlan
 from reclock.sql.queries.subquery_rows import correlated_error
 from reclock.sql.queries.subquery_syntax import unwrapped
 from reclock.sql.queries.table_aliases import aliased
@@ -49,7 +50,31 @@ def plan_from(node: exp.Select, context: Context) -> ScopedPlan:
     start = context.around or ScopedPlan(ONE_ROW, Scope())
     if clause is None:
         return start
-    return _joined(start, clause.this, node.args.get("joins") or [], replace(context, around=None))
+    joins = node.args.get("joins") or []
+    if context.around is None and not joins and depends_on_order(node):
+        ordered = _in_order(clause.this, context)
+        if ordered is not None:
+            return ordered
+    return _joined(start, clause.this, joins, replace(context, around=None))
+
+
+def _in_order(node: exp.Expr, context: Context) -> ScopedPlan | None:
+    """The rows of a subquery with ORDER BY, with the columns that it is ordered by, which no name
+    reaches; None if ``node`` is something else."""
+    if not isinstance(node, exp.Subquery) or not node.this.args.get("order"):
+        return None
+    query = context.queries.plan(node, context)
+    if not query.order or query.outer_width:
+        return None
+    shown = aliased(ScopedPlan(query.embedded, Scope.of(query.embedded.desc, None)), node).scope
+    plan = query.limited
+    hidden = [
+        ScopeColumn(None, column.name, column.type, is_merged_away=True)
+        for column in plan.desc.columns[query.visible :]
+    ]
+    return ScopedPlan(
+        plan, replace(shown, columns=(*shown.columns, *hidden), row_order=query.order)
+    )
 
 
 def _joined(
