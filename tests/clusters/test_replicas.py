@@ -3,7 +3,6 @@ killed, hang or are replaced."""
 
 from __future__ import annotations
 
-import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ import psycopg
 import pytest
 from fixtures import forks
 from fixtures.replicas import QUICK, killing, processes
-from fixtures.server import SqlServer, start_server
+from fixtures.server import SqlServer, start_server, stop_outside_transactions
 from fixtures.sunk import delta_rows
 from fixtures.waiting import eventually
 
@@ -171,15 +170,14 @@ def test_while_another_lives_nobody_waits(world: World) -> None:
 
 def test_one_that_hangs_is_missed_and_replaced(world: World) -> None:
     before = world.incarnations()
-    stopped = processes(world.home)
-    for replica in stopped[:1]:
-        replica.send_signal(signal.SIGSTOP)
+    stopped = processes(world.home)[0]
+    stop_outside_transactions(stopped.pid, world.home / "consensus.db")
     with world.connect() as connection:
         assert [connection.execute(SUM).fetchone() for _ in range(3)] == [(3,)] * 3
     # what the other says, and what the one that hangs said for as long as it counts as alive
     assert world.reporting()
     eventually(lambda: sum(world.incarnations().values()) == sum(before.values()) + 1)
-    eventually(lambda: stopped[0].pid not in world.pids())
+    eventually(lambda: stopped.pid not in world.pids())
 
 
 def test_replicas_live_on_without_their_leader_and_the_next_adopts_them(world: World) -> None:

@@ -3,11 +3,7 @@ finishes, from the catalog alone."""
 
 from __future__ import annotations
 
-import os
-import signal
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import psycopg
@@ -15,9 +11,8 @@ import pytest
 from crashes import storage_worker
 from fixtures.forks import die_at
 from fixtures.replicas import killing
-from fixtures.server import SqlServer
+from fixtures.server import SqlServer, stop_outside_transactions
 from fixtures.sessions import sql
-from fixtures.waiting import eventually
 
 from reclock.algebra.ids import StorageCollectionId
 from reclock.runtime.environment import Environment
@@ -119,22 +114,6 @@ def test_what_a_killed_leader_of_a_cluster_had_begun_the_next_goes_on_with(
         assert sql(environment, "SET cluster = c; SELECT a FROM t") == [(1,)]
 
 
-def stop_outside_transactions(server: SqlServer, database: Path) -> None:
-    """SIGSTOP while the server has no lock of the database, in which nobody could write then."""
-
-    def is_stopped() -> bool:
-        os.kill(server.pid, signal.SIGSTOP)
-        with closing(sqlite3.connect(database, timeout=0.1, isolation_level=None)) as connection:
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-            except sqlite3.OperationalError:
-                os.kill(server.pid, signal.SIGCONT)
-                return False
-        return True
-
-    eventually(is_stopped)
-
-
 def test_a_peek_that_waits_for_a_server_that_is_killed_is_answered_by_another(
     tmp_path: Path, new_server: Callable[..., SqlServer]
 ) -> None:
@@ -149,7 +128,7 @@ def test_a_peek_that_waits_for_a_server_that_is_killed_is_answered_by_another(
         for number in range(3):
             client.execute(f"CREATE TABLE b{number} (n int)")
             client.execute(f"INSERT INTO b{number} VALUES ({number})")
-        stop_outside_transactions(first, tmp_path / "consensus.db")
+        stop_outside_transactions(first.pid, tmp_path / "consensus.db")
         client.execute("CREATE TABLE c (n int)")
         client.execute("SET statement_timeout = 2000")
         with pytest.raises(psycopg.errors.QueryCanceled) as late:

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 from fixtures import forks
 from fixtures.ports import free_port
-from fixtures.server import SqlServer, cancelled, start_server
+from fixtures.server import SqlServer, cancelled, start_server, stop_outside_transactions
 from fixtures.waiting import PATIENCE_S, eventually
 from server.test_fenced import lead_anew
 
@@ -216,7 +216,7 @@ def test_sessions_of_other_workers_have_the_same_privileges(clients: Clients) ->
 def test_a_stopped_worker_is_left_out_and_named(clients: Clients) -> None:
     own, other = clients.one_of_each_worker()
     stopped = workers_of(clients.server)[1]
-    stopped.suspend()
+    stop_outside_transactions(stopped.pid, clients.server.home / "consensus.db")
     try:
         shown = {
             process_id
@@ -270,7 +270,7 @@ def test_a_lock_of_a_worker_that_stands_still_goes_to_another_and_ends_the_sessi
     assert other.execute(attempt).fetchone() == (True,)
     assert own.execute(attempt).fetchone() == (False,)
     stopped = workers_of(clients.server)[1]
-    stopped.suspend()
+    stop_outside_transactions(stopped.pid, clients.server.home / "consensus.db")
     try:
         own.execute("SELECT pg_advisory_lock(1)")
     finally:
