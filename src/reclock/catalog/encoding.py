@@ -34,8 +34,8 @@ _NEVER_STORED: Any = {
         }
     }
 }
-"""Attributes that no column of a progress relation has: a text's length, elements, fields, an enum, a
-numeric without a precision."""
+"""Attributes that no column of a progress relation has: a text's length, elements, fields, an
+enum, a numeric without a precision."""
 
 _ENCODER = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False

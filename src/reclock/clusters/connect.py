@@ -39,8 +39,11 @@ def command(settings: Settings, host: str, port: int) -> list[str]:
 
 
 def serve(settings: Settings, host: str, port: int) -> NoReturn:
-    """Become the server: its process is this one, so a signal to it reaches Spark, and nothing of
-    it outlives it. Raises ``UnsafeSparkListener`` if other machines could use it without a token."""
+    """Become the server: this process is Spark's, so a signal to it reaches Spark, and nothing
+    outlives it.
+
+    Raises ``UnsafeSparkListener`` if other machines could use the server without a token.
+    """
     if not is_loopback(host) and not os.environ.get(_TOKEN):
         raise UnsafeSparkListener(host, _TOKEN)
     words = command(settings, host, port)

@@ -332,7 +332,8 @@ def _holds(expression: JsonExpression, place: _Place) -> bool | None:
 
 
 def _check_is_of_document(error: JsonPathError) -> None:
-    """Raises ``error`` if it is no matter of the document; other errors make a predicate unknown."""
+    """Raises ``error`` if the path itself causes it. An error that the document causes makes a
+    predicate unknown."""
     if error.sqlstate in ALWAYS_RAISED:
         raise error
 

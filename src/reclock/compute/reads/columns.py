@@ -1,5 +1,7 @@
-"""Columns and aggregates that Arrow computes as SQL does, so that few rows need no engine: constants,
-columns, and whole-number arithmetic; counts, sums of whole numbers, and extremes."""
+"""Columns and aggregates that Arrow computes as SQL does, so that few rows need no engine.
+
+Columns are constants, columns of the rows, and whole-number arithmetic. Aggregates are counts, sums
+of whole numbers, and extremes."""
 
 from __future__ import annotations
 

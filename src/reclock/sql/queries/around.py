@@ -177,7 +177,8 @@ Comparison = Callable[[Sequence[TypedExpr], Sequence[TypedExpr]], TypedExpr]
 def compared_around(
     rows: RowsAround, compare: Comparison, operands: int
 ) -> tuple[Scalar, Sequence[Scalar]]:
-    """Over ``rows``: the operands, the last of the domain, compared with the row; and the domain."""
+    """The comparison of the operands with each of ``rows``, and the columns of the domain, whose
+    last ones are the operands."""
     types = rows.plan.desc.types
     shown = [ColumnRef(i, types[i]) for i in range(rows.width)]
     domain: list[Scalar] = [ColumnRef(i, types[i]) for i in rows.places]

@@ -36,7 +36,7 @@ def _labels(type: EnumType, values: Sequence[Planned]) -> tuple[str, ...]:
     first, last = 0, len(type.labels) - 1
     for place, end in enumerate(ends):
         if not isinstance(end, Literal):
-            raise UnsupportedSql("enum_range of what is no constant is not supported")
+            raise UnsupportedSql("enum_range of values that are not constants is not supported")
         if end.value is not None:
             at = type.labels.index(end.value)
             first, last = (at, last) if place == 0 else (first, at)

@@ -1,5 +1,6 @@
-"""``format('%s of %I', …)``: its pieces, as SQL over ``argument1``, ``argument2``, …: the texts, and
-then the same as identifiers."""
+"""``format('%s of %I', …)`` as SQL over ``argument1``, ``argument2``, …
+
+The arguments are the texts, and then the same texts as identifiers."""
 
 from __future__ import annotations
 
@@ -17,8 +18,10 @@ _WRITTEN = {
 
 
 def formatted(text: str, count: int) -> str:
-    """An expression for ``text`` with ``count`` texts, or identifiers, in its places. Raises ``EvaluationError``,
-    ``UnsupportedSql``."""
+    """An expression for ``text`` with ``count`` texts, or identifiers, in its places.
+
+    Raises ``EvaluationError``, ``UnsupportedSql``.
+    """
     return " || ".join(_pieces(text, count)) or "''"
 
 

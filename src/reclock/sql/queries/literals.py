@@ -64,8 +64,8 @@ Value = (
 def parse_text(text: str, type: ScalarType, zone: Zone = utc) -> Value:
     """The value of ``text`` in ``type``. ``zone`` is that of moments that do not name theirs.
 
-    Raises ``InvalidText``, ``InvalidEnumLabel``, ``InvalidJson``, ``MomentOutOfRange``, ``ZoneOutOfRange`` or
-    ``NumberOutOfRange``.
+    Raises ``InvalidText``, ``InvalidEnumLabel``, ``InvalidJson``, ``MomentOutOfRange``,
+    ``ZoneOutOfRange`` or ``NumberOutOfRange``.
     """
     if type.name is TypeName.TEXT:
         return text
