@@ -35,6 +35,7 @@ from reclock.collections.lake import Lake
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.compute.engines.engine import Answer, CollectionInput, Engine
 from reclock.compute.reads import lookups
+from reclock.compute.reads.columns import compute_aggregate
 from reclock.compute.reads.peeks import engine_of, peek
 from reclock.errors import EvaluationError
 from reclock.plan.relational import Filter, Finishing, Get, Map, Ordering, Plan, Project, Reduce
@@ -287,6 +288,26 @@ def test_a_column_is_arranged_when_it_is_looked_up_by_again(
         engine_of(lookup(8), Finishing(), {FLIGHTS: read}, Timestamp(5), **others) == lookups.NAME
     )
     assert engine_of(GET, Finishing(), {FLIGHTS: read}, Timestamp(5), **others) == "spark"
+
+
+@pytest.mark.parametrize(
+    ("function", "column", "expected"),
+    [
+        ("min", ColumnRef(0, BIGINT), -2),
+        ("max", ColumnRef(0, BIGINT), 3),
+        ("min", ColumnRef(1, TEXT), "B"),
+        ("max", ColumnRef(1, TEXT), "ä"),
+        ("count", ColumnRef(1, TEXT), 3),
+        ("sum", ColumnRef(0, BIGINT), 1),
+    ],
+)
+def test_aggregates_of_rows_that_differ(function: str, column: ColumnRef, expected: object) -> None:
+    """Texts are ordered by their bytes, and NULL does not count."""
+    table = pa.table({"n": [3, -2, None, 0], "name": ["a", "ä", "B", None]})
+    type = numeric(MAX_PRECISION, 0) if function == "sum" else column.type
+    result = Aggregate(function, (column,), BIGINT if function == "count" else type)
+    for rows_in_order in (table, table.take([3, 2, 1, 0])):
+        assert compute_aggregate(result, rows_in_order).to_pylist() == [expected]
 
 
 def test_files_are_read_once_however_many_ask(
