@@ -41,30 +41,23 @@ def read_timestamptz(raw: bytes) -> datetime:
     return read_timestamp(raw).replace(tzinfo=UTC)
 
 
-def numeric_binary(value: Decimal) -> bytes:
-    """Digits in groups of four: count, weight of the first, sign, digits after the point,
-    groups."""
-    sign, digits, exponent = value.as_tuple()
-    assert isinstance(exponent, int)
-    scale = max(0, -exponent)
-    whole = "".join(map(str, digits)) + "0" * max(0, exponent)
-    whole = whole.rjust(scale + 1, "0")
-    before, after = (whole[:-scale], whole[-scale:]) if scale else (whole, "")
-    before = before.rjust(-(-len(before) // 4) * 4, "0")
-    after = after.ljust(-(-len(after) // 4) * 4, "0")
-    text = before + after
-    groups = [int(text[i : i + 4]) for i in range(0, len(text), 4)]
-    weight = len(before) // 4 - 1
-    while groups and groups[0] == 0:
-        groups.pop(0)
-        weight -= 1
-    while groups and groups[-1] == 0:
-        groups.pop()
-    if not groups:
-        weight, sign = 0, 0
-    return struct.pack(
-        f"!HhHH{len(groups)}H", len(groups), weight, 0x4000 if sign else 0, scale, *groups
-    )
+def numeric_binary(text: str) -> bytes:
+    """Of a number in PostgreSQL's text form, without an exponent. Digits in groups of four: count,
+    weight of the first, sign, digits after the point, groups."""
+    before, _, after = text.removeprefix("-").partition(".")
+    before, padded = before.zfill(_whole_groups(before)), after.ljust(_whole_groups(after), "0")
+    digits = before + padded
+    skipped = (len(digits) - len(digits.lstrip("0"))) // 4
+    significant = digits[4 * skipped : _whole_groups(digits.rstrip("0"))]
+    groups = [int(significant[i : i + 4]) for i in range(0, len(significant), 4)]
+    weight = len(before) // 4 - 1 - skipped if groups else 0
+    sign = 0x4000 if groups and text[0] == "-" else 0
+    return struct.pack(f"!HhHH{len(groups)}H", len(groups), weight, sign, len(after), *groups)
+
+
+def _whole_groups(digits: str) -> int:
+    """The length of ``digits`` if the last group of four is filled up."""
+    return -(-len(digits) // 4) * 4
 
 
 def read_numeric(raw: bytes) -> Decimal:

@@ -8,10 +8,11 @@ the value, and a quotient shows as many digits as in PostgreSQL.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal, localcontext
+from decimal import ROUND_HALF_UP, Context, Decimal
 
 from reclock.algebra.relations import ScalarType
 
+_EXACT = Context(prec=100, rounding=ROUND_HALF_UP)
 _SIGNIFICANT = 16
 """``NUMERIC_MIN_SIG_DIGITS``: the digits of a quotient that are significant at least."""
 
@@ -20,16 +21,15 @@ def printed(value: Decimal, type: ScalarType) -> Decimal:
     """``value`` with as many digits after the point as a numeric of ``type`` prints."""
     if type.least_digits is None or not value.is_finite():
         return value
-    with localcontext(prec=100):
-        if not type.is_quotient:
-            return _without_zeros(value, type.least_digits)
-        size, scale = abs(value), type.scale or 0
-        digits = (
-            scale
-            if size <= 1
-            else next((digits for limit, digits in quotient_digits(type) if size < limit), scale)
-        )
-        return value.quantize(Decimal(1).scaleb(-digits), rounding="ROUND_HALF_UP")
+    if not type.is_quotient:
+        return _without_zeros(value, type.least_digits)
+    size, scale = value.copy_abs(), type.scale or 0
+    digits = (
+        scale
+        if size <= 1
+        else next((digits for limit, digits in quotient_digits(type) if size < limit), scale)
+    )
+    return value.quantize(Decimal(1).scaleb(-digits), context=_EXACT)
 
 
 def quotient_digits(type: ScalarType) -> Sequence[tuple[int, int]]:

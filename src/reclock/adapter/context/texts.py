@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -16,14 +16,20 @@ import pyarrow.compute as pc
 
 from reclock.algebra.array_shapes import shape
 from reclock.algebra.intervals import Interval, interval_of
-from reclock.algebra.numerics import printed
-from reclock.algebra.relations import TIMESTAMPTZ, ScalarType, TypeName
+from reclock.algebra.numerics import printed, quotient_digits
+from reclock.algebra.relations import MAX_PRECISION, TIMESTAMPTZ, ScalarType, TypeName
 from reclock.algebra.textual.ranges import RANGE_TYPES
 from reclock.algebra.zones import UTC_NAME
 from reclock.errors import ProtocolViolation
 
 _PLAIN = 1e-4, {pa.float32(): 1e6, pa.float64(): 1e10}
 """The range in which neither Arrow nor PostgreSQL prints numbers with an exponent."""
+_MICROSECOND = timedelta(microseconds=1)
+_DAY_US = timedelta(days=1) // _MICROSECOND
+_INTEGRAL = pa.decimal256(41, 0)
+"""The type of the limits of ``quotient_digits``."""
+_WIDE = MAX_PRECISION + 1
+"""The digits of a rounded number: one more than before. Arrow makes 0 of what does not fit."""
 _REAL_POWER, _DOUBLE_POWER = 1e6, 1e15
 """The powers from which on PostgreSQL prints an exponent: ``FLT_DIG`` and ``DBL_DIG`` digits
 (``f2s.c`` and ``d2s.c``)."""
@@ -124,8 +130,9 @@ def texts(values: pa.Array, type: ScalarType, zone: str = UTC_NAME) -> pa.Array:
         or pa.types.is_date(kind)
     ):
         return values.cast(pa.large_string())
-    if pa.types.is_timestamp(kind) and (kind.tz is None or zone == UTC_NAME):
-        return _moment_texts(values)
+    if pa.types.is_timestamp(kind):
+        is_local = kind.tz is not None and zone != UTC_NAME
+        return _local_texts(values, type, zone) if is_local else _moment_texts(values)
     if pa.types.is_floating(kind):
         size, (least, most) = pc.abs(values.cast(pa.float64())), _PLAIN
         is_plain = pc.or_(
@@ -163,9 +170,27 @@ def _numeric_texts(values: pa.Array, type: ScalarType) -> pa.Array:
     if type.least_digits is None or not type.scale:
         return texts
     if type.is_quotient:
-        return _each(values, type)
+        return _quotient_texts(values, texts, type)
     zeros = f"([.][0-9]{{{type.least_digits}}}[0-9]*?)0+$" if type.least_digits else "([.]?)0+$"
     return pc.replace_substring_regex(texts, zeros, r"\1" if type.least_digits else "")
+
+
+def _quotient_texts(values: pa.Array, texts: pa.Array, type: ScalarType) -> pa.Array:
+    """``texts``, which have all digits, but larger quotients rounded as `algebra.numerics.printed`
+    says."""
+    size = pc.abs(values)
+    is_rounded = pc.greater(size, pa.scalar(Decimal(1), _INTEGRAL)).fill_null(False)
+    for limit, digits in quotient_digits(type):
+        if not is_rounded.true_count:
+            break
+        is_printed = pc.and_(is_rounded, pc.less(size, pa.scalar(Decimal(limit), _INTEGRAL)))
+        is_printed = is_printed.fill_null(False)
+        is_rounded = pc.and_not(is_rounded, is_printed)
+        wide = values.filter(is_printed).cast(pa.decimal256(_WIDE, type.scale or 0))
+        rounded = pc.round(wide, ndigits=digits, round_mode="half_towards_infinity")
+        short = rounded.cast(pa.decimal256(_WIDE, digits)).cast(pa.large_string())
+        texts = pc.replace_with_mask(texts, is_printed, short)
+    return texts
 
 
 def _each(values: pa.Array, type: ScalarType, zone: str = UTC_NAME) -> pa.Array:
@@ -176,13 +201,17 @@ def _each(values: pa.Array, type: ScalarType, zone: str = UTC_NAME) -> pa.Array:
 
 
 def _but(
-    values: pa.Array, others: pa.Array, type: ScalarType, arrow_texts: pa.Array | None = None
+    values: pa.Array,
+    others: pa.Array,
+    type: ScalarType,
+    arrow_texts: pa.Array | None = None,
+    zone: str = UTC_NAME,
 ) -> pa.Array:
     """The texts that Arrow prints, except for the ``others``."""
     texts = values.cast(pa.large_string()) if arrow_texts is None else arrow_texts
     others = others.fill_null(False)
     return (
-        pc.replace_with_mask(texts, others, _each(values.filter(others), type))
+        pc.replace_with_mask(texts, others, _each(values.filter(others), type, zone))
         if others.true_count
         else texts
     )
@@ -201,6 +230,36 @@ def _moment_texts(values: pa.Array) -> pa.Array:
         if values.type.tz
         else stripped
     )
+
+
+def _local_texts(values: pa.Array, type: ScalarType, zone: str) -> pa.Array:
+    """The local times of a zone, with their offsets, which are looked up once a day of UTC that has
+    one offset only."""
+    info = ZoneInfo(zone)
+    us = values.cast(pa.timestamp("us")).cast(pa.int64()).fill_null(0).to_numpy()
+    days, day_of_value = np.unique(us // _DAY_US, return_inverse=True)
+    offsets = [_offset_of_day(int(day), info) for day in days]
+    ahead_us = np.array([(offset or timedelta()) // _MICROSECOND for offset in offsets])
+    offset_texts = pa.array(
+        [None if offset is None else _offset_text(offset) for offset in offsets], pa.large_string()
+    ).take(pa.array(day_of_value))
+    local = pa.array(us + ahead_us[day_of_value], mask=values.is_null().to_numpy(False))
+    local_texts = pc.binary_join_element_wise(
+        _moment_texts(local.cast(pa.timestamp("us"))), offset_texts, _constant("")
+    )
+    return _but(values, offset_texts.is_null(), type, local_texts, zone)
+
+
+def _offset_of_day(day: int, zone: ZoneInfo) -> timedelta | None:
+    """The offset from UTC on a day of UTC, counted from 1970, or None if it changes, or the local
+    time is no ``datetime``."""
+    try:
+        begin = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=day)
+        end = begin + timedelta(days=1) - _MICROSECOND
+        first, last = (moment.astimezone(zone).utcoffset() for moment in (begin, end))
+    except OverflowError:
+        return None
+    return first if first == last else None
 
 
 def _array_text(items: Sequence[Any], write: Callable[[Any], str], dimensions: int) -> str:

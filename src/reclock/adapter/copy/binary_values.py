@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reclock.adapter.context.texts import decode_utf8, not_utf8
+from reclock.adapter.context.texts import decode_utf8, not_utf8, texts
 from reclock.algebra.array_texts import MOST_DIMENSIONS
 from reclock.algebra.binary_scalars import (
     DAY_ZERO,
@@ -52,6 +52,8 @@ def encode_column(values: pa.Array, type: ScalarType) -> pa.Array:
         if type.name in (TypeName.TEXT, TypeName.ENUM, TypeName.BYTEA):
             return values
         write = value_encoder(type)
+        if type.name is TypeName.NUMERIC:
+            values, write = texts(values, type), numeric_binary
         return pa.array(
             [None if value is None else write(value) for value in values.to_pylist()],
             pa.large_binary(),
@@ -76,7 +78,7 @@ def value_encoder(type: ScalarType) -> Callable[[Any], bytes]:
         encoders = [(type_oid(field.type), value_encoder(field.type)) for field in type.fields]
         return partial(_record_binary, encoders)
     if type.name is TypeName.NUMERIC:
-        return lambda value: numeric_binary(printed(value, type))
+        return lambda value: numeric_binary(format(printed(value, type), "f"))
     return _object_id_binary if type.is_object_id else _BINARY[type.name]
 
 

@@ -213,7 +213,7 @@ RANGE_TYPES: Mapping[TypeName, RangeType] = {
             numeric(),
             read=_read_numeric,
             write=lambda number: format(number, "f"),
-            to_binary=numeric_binary,
+            to_binary=lambda value: numeric_binary(format(value, "f")),
             from_binary=lambda raw: _within_numeric(read_numeric(raw)),
         ),
         RangeType(
