@@ -42,12 +42,12 @@ class Scram:
     def first(self, body: bytes) -> bytes:
         """The answer to the client's first message, which names the mechanism. Raises
         ``ProtocolViolation``."""
-        name, _, rest = body.partition(b"\0")
-        if name != MECHANISM.encode():
+        mechanism, _, response = body.partition(b"\0")
+        if mechanism != MECHANISM.encode():
             raise ProtocolViolation("client selected an invalid SASL authentication mechanism")
-        if len(rest) < 4 or struct.unpack_from("!i", rest)[0] != len(rest) - 4:
+        if len(response) < 4 or struct.unpack_from("!i", response)[0] != len(response) - 4:
             raise ProtocolViolation("malformed SCRAM message")
-        match = _FIRST.fullmatch(rest[4:].decode(errors="replace"))
+        match = _FIRST.fullmatch(response[4:].decode(errors="replace"))
         if match is None:
             raise ProtocolViolation("malformed SCRAM message")
         self._header, bare, nonce = match.groups()
@@ -91,7 +91,7 @@ class Scram:
 
 
 def _mock(user: str, server_secret: bytes) -> Verifier:
-    """A verifier for an unknown user, which matches no password that can be found."""
+    """A verifier for an unknown user, which no password matches."""
     salt, stored, server = (
         hmac.digest(server_secret, f"{part}:{user}".encode(), hashlib.sha256)
         for part in ("salt", "a", "b")

@@ -190,7 +190,7 @@ class ClientConnection:
         if not isinstance(raised, ReclockError):
             _log.error("statement failed unexpectedly", peer=self._stream.peer, exc_info=raised)
         if isinstance(raised, Fenced):
-            # so that it notices at once, and the server too
+            # the controller, and then the server, notice the newer epoch at once
             self._session.environment.control_plane.storage_controller.wake()
         if isinstance(raised, AdvisoryLocksLost):
             raise raised  # the connection ends
@@ -243,8 +243,8 @@ class ClientConnection:
                 return answer.tag
 
     async def _send_rows(self, rows: DataRows, piece: bytes) -> None:
-        """Send the remaining rows in pieces; each is computed after the client has taken the one
-        before."""
+        """Send the remaining rows in pieces. Each piece is computed after the client has read the
+        previous one."""
         try:
             self._stream.send(piece)
             with self._runner.sending():
@@ -262,8 +262,8 @@ class ClientConnection:
     # --- the extended protocol ---
 
     async def _handle_extended(self, message: messages.Frontend) -> bool:
-        """Handle one message of the extended protocol, with the executions that repeat a Bind of an
-        INSERT and have arrived.
+        """Handle one message of the extended protocol. A Bind of an INSERT is handled together with
+        the executions of INSERTs that have already arrived after it.
 
         False after an error, which was sent: messages until Sync are skipped.
         """
@@ -357,8 +357,8 @@ class ClientConnection:
             self._stream.send(messages.row_description(fields(prepared.desc.columns, formats)))
 
     async def _executions(self, bind: messages.Bind) -> Executions | None:
-        """The executions of INSERTs that have arrived. None for one alone, and for other
-        statements."""
+        """The executions of INSERTs that have arrived, from ``bind`` on. None if it is the only one,
+        or a Bind of another statement."""
         prepared = self._session.statements.prepared
 
         def is_insert(name: str) -> bool:
@@ -369,15 +369,15 @@ class ClientConnection:
         return executions_ahead(bind, await self._stream.ahead(), is_insert)
 
     async def _insert_all(self, executions: Executions) -> None:
-        """Execute INSERTs many times: all at once, or one by one if an error must be found or a row
-        needs an engine."""
+        """Execute INSERTs: all at once, or one by one if one of them fails or a row needs an
+        engine."""
         self._stream.skip(executions.bytes_ahead)
         self._session.begin_together()
         try:
             is_inserted = await self._run(_insert_all, self._session, executions)
         except QueryCanceled:
             raise
-        except ReclockError:  # the execution that is wrong raises it again
+        except ReclockError:  # the execution that fails raises it again, in its turn
             is_inserted = False
         if not is_inserted:
             for statement, parameters in executions.rows:
@@ -405,9 +405,9 @@ class ClientConnection:
             return
         if portal.is_finished:
             raise ProtocolViolation(f'portal "{message.portal}" cannot be run', sqlstate="55000")
-        piece, taken = b"", 0
+        piece, sent_rows = b"", 0
         if portal.rows is None:
-            answer, portal.rows, piece, taken = await self._run(
+            answer, portal.rows, piece, sent_rows = await self._run(
                 _begin, self._session, portal, message.limit
             )
             if portal.rows is None:
@@ -417,18 +417,18 @@ class ClientConnection:
         self._stream.send(piece)
         rows = portal.rows
         with self._runner.sending():
-            while not rows.is_done and not (message.limit and taken >= message.limit):
+            while not rows.is_done and not (message.limit and sent_rows >= message.limit):
                 await (self._stream.pass_on() if rows.is_waiting else self._stream.flush_if_much())
-                limit = message.limit - taken if message.limit else 0
+                limit = message.limit - sent_rows if message.limit else 0
                 piece, count = await self._run(rows.take, limit)
-                taken += count
+                sent_rows += count
                 self._stream.send(piece)
         if not rows.is_done:
             self._stream.send(messages.PORTAL_SUSPENDED)
             return
         rows.close()
         self._report_variables()
-        self._stream.send(messages.command_complete(rows.tag(taken)))
+        self._stream.send(messages.command_complete(rows.tag(sent_rows)))
 
     def _close(self, message: messages.Close) -> None:
         if message.kind == "S":
@@ -469,8 +469,8 @@ def _insert_all(session: Session, executions: Executions) -> bool:
 
 
 def _next_rows(results: Iterator[Answer]) -> tuple[Answer, DataRows | None, bytes] | None:
-    """The next statement's answer with the first piece of its rows, so that a small one needs one
-    turn."""
+    """The next statement's answer with the first piece of its rows, so that a small result needs
+    only one turn of the thread."""
     answer = next(results, None)
     if answer is None:
         return None

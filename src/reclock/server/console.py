@@ -1,5 +1,4 @@
-"""The HTTP interface for superusers: pages about the environment, and steps of
-DAGs."""
+"""The HTTP interface for superusers: pages about the environment, and steps of DAGs."""
 
 from __future__ import annotations
 
@@ -18,8 +17,8 @@ from reclock.server.warm_steps import WarmSteps
 
 StartResponse = Callable[..., Any]
 
-_LONGEST_BODY = 1 << 20
-_LONGEST_WAIT_S = 20.0
+_MAX_BODY_BYTES = 1 << 20
+_MAX_WAIT_S = 20.0
 _STEPS = "/steps/"
 
 
@@ -29,9 +28,9 @@ class Console:
     - ``GET /`` and below are the pages of ``reclock.server.pages``, ``POST`` a decision that was
       confirmed there.
     - ``POST /steps/<key>`` begins a step of a DAG, ``{"step": ..., "arguments": {...}}``, unless it
-      runs.
-    - ``GET /steps/<key>?after=<lines>&wait=<seconds>`` is what the step has told since, and its
-      outcome.
+      is already running.
+    - ``GET /steps/<key>?after=<lines>&wait=<seconds>`` returns the step's progress messages after
+      the first ``after``, and its outcome.
     """
 
     def __init__(self, environment: Environment) -> None:
@@ -60,7 +59,7 @@ class Console:
             except InvalidOption as error:
                 raise HttpRefused(HTTPStatus.BAD_REQUEST, error.message) from None
             return respond(start_response, HTTPStatus.ACCEPTED, "application/json", "{}")
-        return self._look(key, parse_qs(request.get("QUERY_STRING", "")), start_response)
+        return self._progress(key, parse_qs(request.get("QUERY_STRING", "")), start_response)
 
     def _page(
         self, path: str, request: Request, user: str, start_response: StartResponse
@@ -72,14 +71,14 @@ class Console:
             page = self._pages.get(path, user, _fields(request.get("QUERY_STRING", "")))
         return respond(start_response, page.status, "text/html", page.html, *_headers(page))
 
-    def _look(
+    def _progress(
         self, key: str, query: Mapping[str, list[str]], start_response: StartResponse
     ) -> Iterable[bytes]:
         try:
             after, wait_s = int(query.get("after", ["0"])[0]), float(query.get("wait", ["0"])[0])
         except ValueError:
             raise HttpRefused(HTTPStatus.BAD_REQUEST, "after and wait are numbers") from None
-        progress = self._steps.look(key, after=max(after, 0), wait_s=min(wait_s, _LONGEST_WAIT_S))
+        progress = self._steps.progress(key, after=max(after, 0), wait_s=min(wait_s, _MAX_WAIT_S))
         if progress is None:
             raise HttpRefused(HTTPStatus.NOT_FOUND, "this process knows no such step")
         return respond(start_response, HTTPStatus.OK, "application/json", json.dumps(progress))
@@ -107,7 +106,7 @@ def _requested_step(body: bytes) -> tuple[str, dict[str, Any]]:
 
 def _body(request: Request) -> bytes:
     length = int(request.get("CONTENT_LENGTH") or 0)
-    if length > _LONGEST_BODY:
+    if length > _MAX_BODY_BYTES:
         raise HttpRefused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the request is too long")
     body: bytes = request["wsgi.input"].read(length)
     return body

@@ -54,11 +54,11 @@ class Listener(Protocol):
 
     number: int
     count: int
-    """Which server this is, from 0 on, of how many behind one address. It numbers its connections
-    from ``number`` + 1 on, in steps of ``count``."""
+    """This is server ``number``, from 0 on, of ``count`` servers behind one address. It numbers its
+    connections from ``number`` + 1 on, in steps of ``count``."""
 
     def share(self, backends: Backends) -> None:
-        """Let the other servers see these sessions, and give these the others as peers. Call before
+        """Let the other servers list and end these sessions, and this server theirs. Call before
         ``start``."""
 
     async def start(self, accept: Accept, cancel: Cancel) -> None:
@@ -99,7 +99,7 @@ class PortListener:
             self._ready = None
 
     def connection_closed(self) -> None:
-        """Nobody else counts them."""
+        """Does nothing, since no other process counts the connections."""
 
     def forward_cancel(self, request: CancelRequest) -> None:
         """Does nothing, since there is no other server to ask."""
@@ -131,7 +131,7 @@ class WorkerListener:
         self._loop = asyncio.get_running_loop()
         self._accept, self._cancel = accept, cancel
         self._loop.add_reader(self._channel, self._receive)
-        # Some may have ended with the loop before they began, and were not reported.
+        # A connection that ended with the event loop, before it was served, was not reported.
         self._send(READY + struct.pack("!Q", self._received))
 
     def connection_closed(self) -> None:
@@ -146,7 +146,7 @@ class WorkerListener:
     def _send(self, packet: bytes) -> None:
         try:
             self._channel.send(packet)
-        except OSError as error:  # the parent is gone, or stopped: reading tells
+        except OSError as error:  # if the parent has died, ``_receive`` stops the worker
             _log.warning("the parent process does not take a message", error=str(error))
 
     def _ask(self, number: int, question: bytes, reply_to: socket.socket) -> None:

@@ -1,5 +1,5 @@
-"""The HTTP address of a process: ``/metrics``, ``/healthz`` and ``/readyz``, and what else it
-serves there."""
+"""The HTTP address of a process: ``/metrics``, ``/healthz`` and ``/readyz``, and the paths of an
+application."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CLIENT_TIMEOUT_S = 30
 _HTTPS = "https://"
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
-"""In the sense of WSGI."""
+"""A WSGI application."""
 
 
 def split_address(text: str) -> tuple[str, int]:
@@ -48,12 +48,11 @@ class Monitor:
     - ``/readyz`` is 200 if the process has joined the environment and can read its catalog,
       otherwise 503.
     - ``/metrics`` are the metrics in a format of Prometheus, or 503 if they cannot be read.
-    - Other paths are those of the application that the process serves, if it does.
+    - The application, if there is one, answers all other paths.
     """
 
     def __init__(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
-        """Listens, for encrypted requests alone if there is ``tls``. Raises
-        ``ConfigurationError``."""
+        """Listen, only for encrypted requests if there is ``tls``. Raises ``ConfigurationError``."""
         self._environment: Environment | None = None
         self._application: Application | None = None
         self._metrics: Callable[..., Iterable[bytes]] | None = None
@@ -73,7 +72,7 @@ class Monitor:
 
     @property
     def address(self) -> str:
-        """``HOST:PORT``, with the port that was taken."""
+        """``HOST:PORT``, with the port that the system chose for port 0."""
         host, port = self._server.server_address[:2]
         return f"[{host!s}]:{port}" if ":" in str(host) else f"{host!s}:{port}"
 
@@ -84,8 +83,8 @@ class Monitor:
         replica_id: int | None = None,
         application: Application | None = None,
     ) -> Iterator[None]:
-        """In the block, the process has ``environment`` open; as a replica, it shows what this
-        replica measured. An ``application`` answers all other paths."""
+        """In the block, answer about ``environment``; a replica shows its own measurements. An
+        ``application`` answers all other paths."""
         registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
@@ -166,12 +165,12 @@ def monitoring(
     allows_remote: bool = False,
     is_optional: bool = False,
 ) -> Iterator[Monitor | None]:
-    """A monitor at ``address`` for the block, None if that is empty. ``number`` is added to the
-    port, unless that is 0. An address that begins with ``https://`` is encrypted with ``tls``.
+    """A monitor at ``address`` for the block; None if the address is empty. ``number`` is added to
+    a port other than 0. An address that begins with ``https://`` is encrypted with ``tls``.
 
     If it cannot listen, raises ``ConfigurationError``; if it ``is_optional``, logs that and yields
-    None. Raises ``InvalidOption`` for an address that is none, and ``UnsafeHttpListener`` for one
-    that other machines may reach, unless it ``allows_remote``.
+    None. Raises ``InvalidOption`` for a malformed address, and ``UnsafeHttpListener`` for one that
+    other machines can reach, unless it ``allows_remote``.
     """
     if not address:
         yield None
@@ -203,8 +202,8 @@ class _HttpServer(ThreadingMixIn, WSGIServer):
     tls: ssl.SSLContext | None = None
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """The handshake is in the thread of the request: a client that does not finish it delays no
-        other."""
+        """Handle a request, after its TLS handshake. The handshake runs in the thread of the request,
+        so that a client that does not finish it delays no other."""
         if self.tls is not None:
             try:
                 request.settimeout(_CLIENT_TIMEOUT_S)
@@ -235,7 +234,7 @@ def _listen(host: str, port: int, tls: ssl.SSLContext | None) -> WSGIServer:
         (host, port), _QuietHandler
     )
     server.tls = tls
-    # from which wsgiref tells the scheme
+    # wsgiref derives wsgi.url_scheme from it
     server.base_environ["HTTPS"] = "on" if tls is not None else "off"
     return server
 

@@ -57,18 +57,18 @@ class Pages:
             return HtmlPage(render(overview_of(self._environment), query, root=self._root))
         if path.startswith(_DOCS):
             return self._data_docs(path.removeprefix(_DOCS))
-        detail, way = self._located(path)
+        detail, way_out = self._located(path)
         if detail is None:
             return _NOTHING
-        if way is not None:
+        if way_out is not None:
             return HtmlPage(
-                render_confirmation(detail, way, root=self._root, token=self._token(user))
+                render_confirmation(detail, way_out, root=self._root, token=self._token(user))
             )
         return HtmlPage(render_object(detail, self._environment.stores.clock(), root=self._root))
 
     def decide(self, path: str, form: Mapping[str, str], user: str, *, role: str) -> HtmlPage:
         """Execute the statement of the way out at ``path``, as ``role``, if the form was filled in
-        on our page by ``user`` and the source still offers that statement. Answers a redirect to
+        on our page by ``user`` and the source still offers that statement. Returns a redirect to
         the source's page."""
         if not hmac.compare_digest(form.get("token", "").encode(), self._token(user).encode()):
             return HtmlPage(
@@ -92,8 +92,8 @@ class Pages:
         )
 
     def _located(self, path: str) -> tuple[ObjectDetail | None, WayOut | None]:
-        """The object and the way out that a path names; nothing if there is no such object, or if
-        it has no such way any more."""
+        """The object and the way out that a path names. Either is None if it does not exist (any
+        more)."""
         match = _OBJECT.fullmatch(path)
         if match is None:
             return None, None

@@ -1,8 +1,8 @@
 """The sessions of the other workers of a server: listing, canceling and terminating them.
 
-A worker sends a question and one end of a socket through the process that listens. The asked worker
-writes its answer, JSON, to that socket and closes it. So a worker that is gone answers nothing at
-once, and one that is stopped delays the asker for a bounded time.
+A worker sends a question and one end of a socket through the process that listens. The other worker
+writes its answer, as JSON, to that socket and closes it. If the other worker has died, the socket
+is closed at once; if it hangs, the asker waits for ``_ANSWER_TIMEOUT_S``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from reclock.errors import WorkerUnresponsive
 from reclock.introspection.backends import Backend, Backends, Work
 
 _log = structlog.get_logger(__name__)
-_PATIENCE_S = 2.0
+_ANSWER_TIMEOUT_S = 2.0
 _CHUNK_BYTES = 1 << 16
 
 Sessions = list[dict[str, Any]]
@@ -36,21 +36,23 @@ Send = Callable[[int, bytes, socket.socket], None]
 
 @dataclass(frozen=True, slots=True)
 class WorkerPeers:
-    """The sessions of the other workers, of which there are ``count`` with worker ``own``."""
+    """The sessions of the other workers. This is worker ``number`` of ``count``."""
 
     send: Send
-    own: int
+    number: int
     count: int
 
     def backends(self) -> list[Backend]:
-        deadline = time.monotonic() + _PATIENCE_S
-        others = [number for number in range(self.count) if number != self.own]
+        deadline = time.monotonic() + _ANSWER_TIMEOUT_S
+        others = [number for number in range(self.count) if number != self.number]
         answers = [(number, self._ask(number, {"do": "list"})) for number in others]
         sessions: list[Backend] = []
-        for number, asked in answers:
-            with closing(asked):
+        for number, connection in answers:
+            with closing(connection):
                 try:
-                    sessions += [self._backend(session) for session in _read(asked, deadline) or []]
+                    sessions += [
+                        self._backend(session) for session in _read(connection, deadline) or []
+                    ]
                 except TimeoutError:
                     _log.warning(
                         "a worker does not answer, so its sessions are not shown", worker=number
@@ -58,7 +60,7 @@ class WorkerPeers:
         return sessions
 
     def backend(self, process_id: int) -> Backend | None:
-        if process_id < 1 or self._number(process_id) == self.own:
+        if process_id < 1 or self._number(process_id) == self.number:
             return None
         session = self._answer(process_id, {"do": "list", "process_id": process_id})
         return self._backend(session[0]) if session else None
@@ -66,8 +68,8 @@ class WorkerPeers:
     def _backend(self, session: dict[str, Any]) -> Backend:
         process_id, began_at = session["process_id"], Timestamp(session["began_at"])
         work = session["work"]
-        # A worker that is started again gives its process ids again: its start tells the sessions
-        # apart.
+        # A worker that was restarted assigns the same process ids again, so a session is
+        # identified by its start too.
         end = {"process_id": process_id, "began_at": began_at}
         return Backend(
             process_id,
@@ -91,7 +93,7 @@ class WorkerPeers:
         number = self._number(process_id)
         with closing(self._ask(number, question)) as connection:
             try:
-                return _read(connection, time.monotonic() + _PATIENCE_S)
+                return _read(connection, time.monotonic() + _ANSWER_TIMEOUT_S)
             except TimeoutError:
                 raise WorkerUnresponsive(number, process_id) from None
 
@@ -114,10 +116,10 @@ def answer(question: bytes, backends: Backends, asker: socket.socket) -> None:
     """Answer a question about the sessions of this process, and close the socket."""
     request = json.loads(question)
     with asker:
-        asker.settimeout(_PATIENCE_S)
+        asker.settimeout(_ANSWER_TIMEOUT_S)
         try:
             asker.sendall(json.dumps(_answer(request, backends)).encode())
-        except OSError as error:  # the asker waits no more
+        except OSError as error:  # the asker has stopped waiting
             _log.debug("a question was not answered in time", error=str(error))
 
 
@@ -169,5 +171,5 @@ def _read(connection: socket.socket, deadline: float) -> Sessions | None:
     try:
         answer: Sessions | None = json.loads(b"".join(chunks))
         return answer
-    except ValueError:  # it ended before it had answered
+    except ValueError:  # the worker died before it had answered
         return None

@@ -1,4 +1,4 @@
-"""``reclock serve``: runs the server, and joins the environment again whenever a newer epoch has
+"""``reclock serve``: runs the server, and joins the environment again after a newer epoch has
 fenced it."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from reclock.server.monitoring import monitoring
 from reclock.server.server import Server, tls_context
 
 _log = structlog.get_logger(__name__)
-_BEFORE_REJOINING_S = 1.0
+_REJOIN_DELAY_S = 1.0
 
 
 def serve(home: Path | None, listener: Listener, http: str | None = None) -> None:
@@ -29,8 +29,8 @@ def serve(home: Path | None, listener: Listener, http: str | None = None) -> Non
 
     A new epoch of the same layout and deploy generation ends all sessions with ``57P01``, and the
     server joins it. Raises what opening the environment raises: a release or generation that has
-    taken over is not joined. ``http`` is where it is monitored, or the setting ``serve_http`` says
-    it; a worker takes the port that its number is added to.
+    taken over is not joined. ``http`` is the address for monitoring, by default the setting
+    ``serve_http``; a worker adds its number to the port.
     """
     settings = Settings.load(home)
     address = settings.serve_http if http is None else http
@@ -56,4 +56,4 @@ def serve(home: Path | None, listener: Listener, http: str | None = None) -> Non
                 if not server.was_fenced:
                     return
             _log.warning("fenced by a newer epoch; joining it")
-            time.sleep(_BEFORE_REJOINING_S)
+            time.sleep(_REJOIN_DELAY_S)

@@ -1,5 +1,5 @@
-"""``reclock serve``: listens, opens sessions for clients who may have one, and ends them in good
-order."""
+"""The SQL port: accepts connections, authenticates clients, opens their sessions, and ends them
+when the server stops."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ from reclock.server.stream import MessageStream
 T = TypeVar("T")
 
 _log = structlog.get_logger(__name__)
-_OPENING_S = 60
-_OPENING_THREADS = 8
+_HANDSHAKE_TIMEOUT_S = 60
+_HANDSHAKE_THREADS = 8
 _GRACE_S = 5
-_LAST_WORDS_S = 1
+_LAST_MESSAGE_TIMEOUT_S = 1
 _WATCH_INTERVAL_S = 0.5
 _SECRET_BYTES = 32
 _STATES = {
@@ -70,19 +70,19 @@ class Server:
         self._environment, self._listener = environment, listener
         self._settings = environment.stores.settings
         self._tls = tls_context(self._settings.tls_certificate, self._settings.tls_key)
-        self._threads = ThreadPoolExecutor(_OPENING_THREADS, thread_name_prefix="handshake")
+        self._threads = ThreadPoolExecutor(_HANDSHAKE_THREADS, thread_name_prefix="handshake")
         self._session_threads: set[SessionThread] = set()
         self._server_secret = secrets.token_bytes(32)
         self._connections: dict[int, tuple[bytes, ClientConnection]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._next_id = listener.number + 1
         self._limit = math.ceil(self._settings.max_connections / listener.count)
-        """Of several workers each has its part of the connections."""
+        """Each of several workers takes its share of ``max_connections``."""
         self.was_fenced = False
-        """Whether it stopped because a newer epoch leads the catalog."""
+        """Whether the server stopped because a newer epoch leads the catalog."""
 
     async def run(self) -> None:
-        """Serves until SIGTERM or SIGINT, or until it ``was_fenced``. Raises ``UnsafeListener``,
+        """Serve until SIGTERM or SIGINT, or until it ``was_fenced``. Raises ``UnsafeListener``,
         ``ConfigurationError``."""
         self._check_safe(self._listener.host)
         loop = asyncio.get_running_loop()
@@ -108,8 +108,8 @@ class Server:
             _log.error("a statement cannot be interrupted; the server stops without it")
 
     async def _watch(self, stopping: asyncio.Event) -> None:
-        """Cancel the statements of clients that are gone, from which nothing is read meanwhile, and
-        notice when another process leads the catalog, as the controller's lease tells."""
+        """Cancel the statements of clients that have disconnected, since nothing reads from a
+        connection while its statement runs. Stop once the controller is fenced."""
         while True:
             await asyncio.sleep(_WATCH_INTERVAL_S)
             if self._environment.control_plane.storage_controller.is_fenced:
@@ -173,10 +173,10 @@ class Server:
         except asyncio.CancelledError:
             with suppress(OSError, ssl.SSLError, TimeoutError):
                 stream.send(reports.error(ServerStopping(), is_fatal=True))
-                async with asyncio.timeout(_LAST_WORDS_S):
+                async with asyncio.timeout(_LAST_MESSAGE_TIMEOUT_S):
                     await stream.flush()
-        except (asyncio.IncompleteReadError, OSError, ssl.SSLError) as gone:
-            _log.debug("connection lost", peer=stream.peer, error=type(gone).__name__)
+        except (asyncio.IncompleteReadError, OSError, ssl.SSLError) as error:
+            _log.debug("connection lost", peer=stream.peer, error=type(error).__name__)
         except ReclockError as error:
             await self._refuse(stream, error)
         except Exception as error:
@@ -197,7 +197,7 @@ class Server:
 
     async def _serve(self, stream: MessageStream, task: asyncio.Task[None]) -> None:
         try:
-            async with asyncio.timeout(_OPENING_S):
+            async with asyncio.timeout(_HANDSHAKE_TIMEOUT_S):
                 request = await open_connection(stream, self._tls)
                 if isinstance(request, messages.CancelRequest):
                     return self._cancel_or_forward(request)

@@ -22,16 +22,16 @@ class SessionThread:
             tuple[asyncio.Future[Any], Callable[..., Any], tuple[Any, ...]] | None
         ]
         self._queue = SimpleQueue()
-        # work that cannot be interrupted does not keep the process
+        # a daemon, so that work that cannot be interrupted does not keep the process alive
         self._thread = threading.Thread(target=self._serve, name="statement", daemon=True)
         self._thread.start()
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:
         """Run ``work`` in the thread, and return or raise its outcome. Work that has begun is not
         interrupted if the caller is canceled."""
-        done: asyncio.Future[T] = self._loop.create_future()
-        self._queue.put((done, work, arguments))
-        return await done
+        future: asyncio.Future[T] = self._loop.create_future()
+        self._queue.put((future, work, arguments))
+        return await future
 
     def stop(self) -> None:
         """End the thread after the work that is waiting."""
@@ -47,22 +47,22 @@ class SessionThread:
 
     def _serve(self) -> None:
         while (item := self._queue.get()) is not None:
-            done, work, arguments = item
+            future, work, arguments = item
             result, error = None, None
             try:
                 result = work(*arguments)
-            except BaseException as raised:  # raised in the task that waits
+            except BaseException as raised:  # raised again in the task that awaits it
                 error = raised
             with suppress(RuntimeError):  # the loop has ended
-                self._loop.call_soon_threadsafe(_resolve, done, result, error)
-            # nothing of it stays while the session is idle
-            del item, done, work, arguments, result, error
+                self._loop.call_soon_threadsafe(_resolve, future, result, error)
+            # release the memory while the session is idle
+            del item, future, work, arguments, result, error
 
 
-def _resolve(done: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
-    if done.done():
+def _resolve(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+    if future.done():
         return  # the task that waited was canceled
     if error is None:
-        done.set_result(result)
+        future.set_result(result)
     else:
-        done.set_exception(error)
+        future.set_exception(error)

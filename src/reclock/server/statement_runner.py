@@ -1,4 +1,4 @@
-"""Runs the work of a session in its thread. Meanwhile it can be canceled, and can time out."""
+"""Runs the work of a session in its thread, where it can be canceled and can time out."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _INTERRUPT_INTERVAL_S = 0.05
 
 
 class StatementRunner:
-    """Runs one piece of work after the other. ``cancel`` and ``terminate`` may be called
-    meanwhile."""
+    """Runs one piece of work after the other. ``cancel`` and ``terminate`` may be called while work
+    runs."""
 
     def __init__(self, session: Session, run_in_thread: Run, peer: str) -> None:
         self.is_running = False
@@ -58,8 +58,8 @@ class StatementRunner:
 
     @contextmanager
     def sending(self) -> Iterator[None]:
-        """Inside the block, ``cancel`` also counts while no work is running because the client has
-        not taken what was sent: the next work raises."""
+        """Inside the block, ``cancel`` also takes effect while no work runs because the client has
+        not read what was sent: the next work raises."""
         self._is_sending = True
         try:
             yield
@@ -74,13 +74,13 @@ class StatementRunner:
             self._keep_interrupting()
 
     def terminate(self) -> None:
-        """End the running work as ``cancel`` does, and every later one when it is done."""
+        """Cancel the running work. It, and all later work, ends with ``CancelledError``."""
         self._is_terminated = True
         self.cancel()
 
     def _expire(self, work: int) -> None:
-        """Interrupt a statement whose time is over. One that waits notices by itself; an engine
-        must be interrupted."""
+        """Interrupt a statement that has timed out. A statement that waits notices by itself; one in
+        an engine must be interrupted."""
         if self.is_running and self._work == work:
             if self._session.cancellation.is_late:
                 self._keep_interrupting()

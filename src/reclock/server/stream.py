@@ -13,8 +13,8 @@ from functools import lru_cache
 from reclock.errors import ProtocolViolation
 from reclock.server import messages
 
-_OPENING_BYTES = 10_000
-_SMALL_BYTES = 30_000
+_MAX_HANDSHAKE_BYTES = 10_000
+_MAX_SMALL_BYTES = 30_000
 _SMALL = frozenset(b"CDESHXcfp")
 """Kinds of messages that are always short."""
 _READ_BYTES = 1 << 18
@@ -22,7 +22,7 @@ _REPEATED = frozenset([b"D", b"E", b"S", b"H"])
 _read_repeated = lru_cache(maxsize=1024)(messages.read)
 """Clients send the same few messages of these kinds again and again."""
 _PENDING_BYTES = 1 << 16
-_CLOSING_S = 5
+_CLOSE_TIMEOUT_S = 5
 
 
 class MessageStream:
@@ -36,8 +36,8 @@ class MessageStream:
         self._pending: list[bytes | memoryview] = []
         self._pending_bytes = 0
         self._arrived = bytearray()
-        """Bytes of messages that were not read yet. The handshake takes its bytes from the
-        connection itself."""
+        """Received bytes of messages that were not read yet. The handshake reads directly from the
+        connection instead."""
 
     @property
     def peer(self) -> str:
@@ -63,7 +63,7 @@ class MessageStream:
         """The next message of the handshake. Raises ``ProtocolViolation``,
         ``IncompleteReadError``."""
         (length,) = struct.unpack("!I", await self._reader.readexactly(4))
-        if not 8 <= length <= _OPENING_BYTES:
+        if not 8 <= length <= _MAX_HANDSHAKE_BYTES:
             raise ProtocolViolation("invalid length of startup packet")
         return messages.read_opening(await self._reader.readexactly(length - 4))
 
@@ -74,7 +74,7 @@ class MessageStream:
         if len(arrived) < 5:
             await self._await_bytes(5)
         length = int.from_bytes(arrived[1:5], "big")
-        if length < 4 or length > (_SMALL_BYTES if arrived[0] in _SMALL else self._limit_bytes):
+        if length < 4 or length > (_MAX_SMALL_BYTES if arrived[0] in _SMALL else self._limit_bytes):
             raise MessageTooLarge(length, self._limit_bytes)
         end = 1 + length
         if len(arrived) < end:
@@ -108,7 +108,7 @@ class MessageStream:
         del self._arrived[:count]
 
     async def encrypt(self, context: ssl.SSLContext) -> None:
-        """Switch to TLS. Data that the client sent unencrypted after its request is an error: it
+        """Switch to TLS. Raises ``ProtocolViolation`` if unencrypted data follows the request: it
         could be forged."""
         if self._reader._buffer:  # type: ignore[attr-defined]
             raise ProtocolViolation("received unencrypted data after SSL request")
@@ -142,12 +142,12 @@ class MessageStream:
             await self.flush()
 
     async def close(self) -> None:
-        """Close the connection, and abort it if the client does not take pending data within a
-        moment."""
+        """Close the connection, and abort it if the client does not read pending data within
+        ``_CLOSE_TIMEOUT_S``."""
         self._writer.close()
         with suppress(OSError, ssl.SSLError):
             try:
-                async with asyncio.timeout(_CLOSING_S):
+                async with asyncio.timeout(_CLOSE_TIMEOUT_S):
                     await self._writer.wait_closed()
             except TimeoutError:
                 self._writer.transport.abort()

@@ -98,8 +98,8 @@ class MessageBuffer:
 def encoder(
     types: Sequence[ScalarType], formats: Sequence[int], zone: str = UTC_NAME
 ) -> Callable[[pa.RecordBatch], MessageBuffer]:
-    """Encodes batches of these types as ``DataRow`` messages, one for each row. Texts of moments are
-    in the time zone."""
+    """Encodes batches of these types as ``DataRow`` messages, one for each row. Timestamps as text
+    are in ``zone``."""
     one_by_one = [
         _column_encoder(type, format, zone) for type, format in zip(types, formats, strict=True)
     ]
@@ -109,7 +109,7 @@ def encoder(
     ]
     width = len(types).to_bytes(2, "big")
 
-    def few(batch: pa.RecordBatch) -> MessageBuffer:
+    def encode_rows(batch: pa.RecordBatch) -> MessageBuffer:
         columns = [
             encode(python_values(column))
             for encode, column in zip(one_by_one, batch.columns, strict=True)
@@ -118,7 +118,7 @@ def encoder(
         messages = [b"D" + (len(row) + 6).to_bytes(4, "big") + width + row for row in rows]
         return MessageBuffer(b"".join(messages), list(accumulate(map(len, messages))))
 
-    def many(batch: pa.RecordBatch) -> MessageBuffer:
+    def encode_columns(batch: pa.RecordBatch) -> MessageBuffer:
         parts: list[bytes | pa.Array] = []
         sizes = np.full(batch.num_rows, len(width), np.int64)
         for encode, column in zip(at_once, batch.columns, strict=True):
@@ -127,7 +127,9 @@ def encoder(
             parts += [lengths, values]
         return _packed(_framed(b"D", sizes, [width, *parts]))
 
-    return lambda batch: many(batch) if batch.num_rows >= _MANY_ROWS else few(batch)
+    return lambda batch: (
+        encode_columns(batch) if batch.num_rows >= _MANY_ROWS else encode_rows(batch)
+    )
 
 
 def framed(kind: bytes, bodies: pa.LargeBinaryArray) -> MessageBuffer:
@@ -189,7 +191,7 @@ def decode_columns(
 
 
 def decode(raw: bytes | None, type: ScalarType, format: int, zone: Zone) -> object:
-    """A parameter's value; ``zone`` is that of texts of moments that name none.
+    """A parameter's value. A timestamp as text that names no zone is in ``zone``.
 
     Raises ``InvalidText``, ``NumberOutOfRange``, ``InvalidBinary``."""
     if raw is None:

@@ -1,4 +1,4 @@
-"""Steps of DAGs that are carried out in this process, where everything is loaded already."""
+"""Steps of DAGs, carried out in this process, which has everything loaded already."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from reclock.runtime.environment import Environment
 from reclock.tracing import span
 
 _log = structlog.get_logger(__name__)
-_KEPT_S = 600
-"""How long the outcome of a step is kept for whoever asked for it."""
+_RETENTION_S = 600
+"""How long the outcome of a step can be read after its end."""
 
 _STEPS: Mapping[str, Callable[..., Any]] = {
     "plan": dag_steps.plan,
@@ -31,8 +31,8 @@ class WarmSteps:
     """The steps that were requested of this process, each in a thread of its own. They end with the
     process.
 
-    A step is known by a key of the requester's. A step that is requested again while it runs goes
-    on; one that has ended is carried out again, which its claims make harmless.
+    The client names a step by a key. Requesting a running step again changes nothing. Requesting
+    one that has ended carries it out again, which the claims of sources make harmless.
     """
 
     def __init__(self, environment: Environment) -> None:
@@ -60,7 +60,7 @@ class WarmSteps:
         )
         work.start()
 
-    def look(self, key: str, *, after: int, wait_s: float) -> Mapping[str, Any] | None:
+    def progress(self, key: str, *, after: int, wait_s: float) -> Mapping[str, Any] | None:
         """The lines after the first ``after``, and the ``outcome`` once there is one. Waits for
         either. None for an unknown step.
 
@@ -92,12 +92,12 @@ class WarmSteps:
                 return {"result": _STEPS[step](self._environment, **arguments, tell=tell)}
         except ReclockError as error:
             return {"error": error_as_json(error)}
-        except Exception as failure:  # the edge of the thread: whoever asked is told
+        except Exception as failure:  # the edge of the thread: the client gets the error
             _log.error("step failed unexpectedly", step=step, exc_info=failure)
             return {"error": error_as_json(InternalError(f"{type(failure).__name__}: {failure}"))}
 
     def _forget_old(self) -> None:
-        oldest = time.monotonic() - _KEPT_S
+        oldest = time.monotonic() - _RETENTION_S
         self._running = {
             key: progress
             for key, progress in self._running.items()

@@ -1,7 +1,7 @@
 """``reclock serve --workers N``: one port, served by several processes.
 
 One process of Python computes on one core at a time. The parent process only listens: it passes
-each connection to the worker that has the fewest, and starts a worker again that ends. A worker is
+each connection to the worker that has the fewest, and restarts a worker that ends. A worker is
 a server of its own over the environment; nothing is shared between them but the stores, and the
 memory of what is imported: workers are forks of the parent, which has neither threads nor stores.
 """
@@ -36,25 +36,25 @@ from reclock.server.listeners import (
 )
 
 _log = structlog.get_logger(__name__)
-_BEFORE_RESTART_S = 1.0
+_RESTART_DELAY_S = 1.0
 _BACKLOG = 256
 
 
 @dataclass(slots=True, eq=False)
 class _Worker:
-    """A worker's process, this end of its channel, and how many connections were passed to it and
-    are over."""
+    """A worker's process, the parent's end of its channel, and how many connections were passed to
+    it and have closed."""
 
     process_id: int
     channel: socket.socket
     passed: int = 0
-    over: int = 0
+    closed: int = 0
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def connections(self) -> int:
-        return self.passed - self.over
+        return self.passed - self.closed
 
 
 class Workers:
@@ -76,9 +76,9 @@ class Workers:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stopping.set)
-        with self._bound() as listener:
+        with self._bind() as listener:
             try:
-                # The first alone: what keeps it from serving is reported once.
+                # The first worker alone, so that an error which all would have is reported once.
                 if await self._start(0) and all(
                     await asyncio.gather(*(self._start(number) for number in range(1, self._count)))
                 ):
@@ -93,7 +93,7 @@ class Workers:
                 await self._stop()
         return self._exit_code
 
-    def _bound(self) -> socket.socket:
+    def _bind(self) -> socket.socket:
         try:
             addresses = socket.getaddrinfo(
                 self._host, self._port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -116,19 +116,19 @@ class Workers:
                 client, _ = await loop.sock_accept(listener)
             except OSError as error:  # too many open files, or the client is gone
                 _log.warning("a connection cannot be accepted", error=str(error))
-                await asyncio.sleep(_BEFORE_RESTART_S)
+                await asyncio.sleep(_RESTART_DELAY_S)
                 continue
             with client:
                 await self._pass_on(client)
 
     async def _pass_on(self, client: socket.socket) -> None:
-        """Give the connection to the worker with the fewest; waits while none serves."""
+        """Give the connection to the worker with the fewest; waits while no worker serves."""
         while not self._stopping.is_set():
             serving = [worker for worker in self._workers.values() if worker.ready.is_set()]
             for worker in sorted(serving, key=lambda worker: worker.connections):
                 try:
                     socket.send_fds(worker.channel, [CONNECTION], [client.fileno()])
-                except OSError:  # it ends, or takes nothing at the moment
+                except OSError:  # the worker ends, or its channel is full
                     continue
                 worker.passed += 1
                 return
@@ -145,8 +145,8 @@ class Workers:
                 _log.warning("a cancel request cannot be passed on", error=str(error))
 
     def _ask(self, packet: bytes, reply_to: int) -> None:
-        """Pass a question on to the worker that it is for. If it is not there, the asker sees an
-        empty answer."""
+        """Pass a question on to the worker that it is for. If that worker does not serve, the asker
+        reads an empty answer."""
         (number,) = struct.unpack_from("!I", packet, 1)
         worker = self._workers.get(number)
         if worker is not None and worker.ready.is_set():
@@ -158,8 +158,8 @@ class Workers:
     # --- processes ---
 
     async def _start(self, number: int) -> bool:
-        """Whether the worker serves now. If it ended before, its exit code is that of the
-        server."""
+        """Start the worker, and return whether it serves. If it ends instead, its exit code becomes
+        that of the server."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         with theirs:
@@ -179,11 +179,10 @@ class Workers:
         return worker.ready.is_set()
 
     def _work(self, number: int, channel: socket.socket) -> NoReturn:
-        """Serve as a worker, in its process: there the parent's frames and descriptors go on
-        existing, and are never returned to."""
+        """Serve as a worker, in the forked process. Never returns to the frames of the parent."""
         exit_code = 1
         try:
-            os.setpgrp()  # what a terminal says to the parent is not said to the worker too
+            os.setpgrp()  # so that Ctrl+C in a terminal reaches the parent alone
             signal.set_wakeup_fd(-1)
             for signal_number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(signal_number, signal.SIG_DFL)
@@ -212,10 +211,10 @@ class Workers:
             case b"":
                 self._ended(number, worker)
             case kind if kind == READY:  # also when it has joined the environment again
-                (worker.over,) = struct.unpack_from("!Q", packet, 1)
+                (worker.closed,) = struct.unpack_from("!Q", packet, 1)
                 worker.ready.set()
             case kind if kind == CLOSED:
-                worker.over += 1
+                worker.closed += 1
             case kind if kind == CANCEL:
                 self._cancel(packet)
             case kind if kind == ASK:
@@ -243,7 +242,7 @@ class Workers:
         task.add_done_callback(self._restarting.discard)
 
     async def _restart(self, number: int) -> None:
-        await asyncio.sleep(_BEFORE_RESTART_S)
+        await asyncio.sleep(_RESTART_DELAY_S)
         if not self._stopping.is_set():
             await self._start(number)
 
@@ -258,8 +257,8 @@ class Workers:
 
 
 def _fork() -> int:
-    """As `os.fork`. The child leaves the objects that it has from the parent out of its collections
-    of garbage, which would write to their pages and so copy them."""
+    """As `os.fork`. The child's garbage collections leave out the objects of the parent: they would
+    write to the shared pages, and so copy them."""
     gc.collect()
     gc.freeze()
     process_id = os.fork()
