@@ -209,20 +209,18 @@ def test_a_read_only_block_writes_nothing(ada: Session) -> None:
 
 def test_statements_sent_together_are_one_transaction(ada: Session, bob: Session) -> None:
     with pytest.raises(ReclockError):
-        list(ada.execute_together("INSERT INTO a VALUES (2, 2); SELECT nothing"))
+        list(ada.execute_as_one("INSERT INTO a VALUES (2, 2); SELECT nothing"))
     assert (ada.transaction_status, total(bob)) == (TransactionStatus.IDLE, 20)
     tags = [
         result.tag
-        for result in ada.execute_together(
-            "INSERT INTO a VALUES (2, 2); INSERT INTO b VALUES (2, 2)"
-        )
+        for result in ada.execute_as_one("INSERT INTO a VALUES (2, 2); INSERT INTO b VALUES (2, 2)")
     ]
     assert (tags, total(bob)) == (["INSERT 0 1", "INSERT 0 1"], 24)
-    list(ada.execute_together("INSERT INTO a VALUES (3, 3); BEGIN; INSERT INTO a VALUES (4, 4)"))
+    list(ada.execute_as_one("INSERT INTO a VALUES (3, 3); BEGIN; INSERT INTO a VALUES (4, 4)"))
     assert (ada.transaction_status, total(bob)) == (TransactionStatus.IN_BLOCK, 24)
     run(ada, "ROLLBACK")
     list(
-        ada.execute_together(
+        ada.execute_as_one(
             "INSERT INTO a VALUES (5, 5); CREATE VIEW w AS SELECT 1 AS x; SELECT * FROM w"
         )
     )

@@ -432,12 +432,12 @@ def session(tmp_path) -> Iterator[Session]:
 def test_many_executions_are_planned_once_and_write_once(session: Session, monkeypatch) -> None:
     prepared = session.prepare(INSERT, name="insert")
     columns = decode_columns([(b"1", b"a"), (b"2", None)], prepared.parameter_types, [0, 0], utc)
-    session.begin_together()
+    session.transactions.begin_implicit()
     assert session.insert_all([RepeatedInsert(prepared, columns, 2)])
     assert session.transactions.block is not None
     (written,) = session.transactions.block.writes.values()
     assert [rows.num_rows for rows in written] == [2]
-    session.end_together()
+    session.transactions.end_implicit()
     (result,) = session.execute("SELECT n, name FROM pipelined ORDER BY n")
     assert list(result.rows()) == [(1, "a"), (2, None)]
 
@@ -462,7 +462,7 @@ def test_a_text_that_is_no_text_is_a_violation(session: Session) -> None:
 
 def test_a_cancelled_attempt_is_not_repeated_one_by_one(session: Session, monkeypatch) -> None:
     prepared = session.prepare(INSERT, name="insert")
-    session.begin_together()
+    session.transactions.begin_implicit()
     begin = session.cancellation.begin
 
     def begin_canceled(timeout_ms: int) -> None:

@@ -1,5 +1,4 @@
-"""What executing one statement needs of its session, and how families of statements register their
-execution."""
+"""The context in which one statement is executed, and the registry of executions by family."""
 
 from __future__ import annotations
 
@@ -44,12 +43,12 @@ class StatementContext:
     cancellation: Cancellation
     notice: Callable[[str], None]
     current_users: Callable[[], Users]
-    """The roles of the session now: a later statement may have changed them while rows of this one
-    are still fetched."""
+    """The current roles of the session. A later statement may change them while rows of this one are
+    still fetched."""
     sequences: SessionSequences
     advisory_locks: SessionAdvisoryLocks
     set_role: Callable[[str | None], None]
-    """Gives the session the privileges of the role with this id; None goes back to its own role."""
+    """SET ROLE: gives the session the privileges of the role with this id; None resets it."""
 
     @property
     def users(self) -> Users:

@@ -59,7 +59,7 @@ class EmbeddedClient(Client):
                 if params:
                     return _to_query_result(execute_with(self._session, text, params))
                 result = QueryResult("", None)
-                for answer in self._session.execute_together(text):
+                for answer in self._session.execute_as_one(text):
                     result = _to_query_result(answer)
                 return result
             except BaseException:
@@ -77,7 +77,7 @@ class EmbeddedClient(Client):
 
     def _batches(self, text: str, params: Params) -> Iterator[pa.RecordBatch]:
         with closing(Session(self.environment, self._notice, user=self._user)) as session:
-            for _ in session.execute_together(NO_LIMITS):
+            for _ in session.execute_as_one(NO_LIMITS):
                 pass
             answer = execute_with(session, text, params or ())
             assert isinstance(answer, Result)

@@ -153,9 +153,9 @@ class ClientConnection:
         await self._stream.flush()
 
     async def _synchronise(self) -> None:
-        if self._session.is_together:
+        if self._session.transactions.is_implicit:
             try:
-                await self._run(self._session.end_together)
+                await self._run(self._session.transactions.end_implicit)
             except Exception as raised:
                 self._failed(raised)
         if self._session.transaction_status is TransactionStatus.IDLE:
@@ -211,7 +211,7 @@ class ClientConnection:
 
     async def _simple_query(self, text: str) -> None:
         self._portals.pop("", None)
-        results = self._session.execute_together(text)
+        results = self._session.execute_as_one(text)
         try:
             is_empty = True
             while (result := await self._run(_next_rows, results)) is not None:
@@ -284,7 +284,7 @@ class ClientConnection:
                 self._describe(message)
             case messages.Execute():
                 if not await self._stream.next_is(messages.SYNC):
-                    self._session.begin_together()
+                    self._session.transactions.begin_implicit()
                 await self._execute(message)
             case messages.Close():
                 self._close(message)
@@ -298,8 +298,8 @@ class ClientConnection:
         except Exception as raised:
             self._failed(raised)
             await self._stream.flush()  # for clients that send Sync only after an answer
-            if self._session.is_together:
-                await self._run(self._session.abort_together)
+            if self._session.transactions.is_implicit:
+                await self._run(self._session.transactions.abort_implicit)
             return False
         await self._stream.flush_if_much()
         return True
@@ -372,7 +372,7 @@ class ClientConnection:
         """Execute INSERTs: all at once, or one by one if one of them fails or a row needs an
         engine."""
         self._stream.skip(executions.bytes_ahead)
-        self._session.begin_together()
+        self._session.transactions.begin_implicit()
         try:
             is_inserted = await self._run(_insert_all, self._session, executions)
         except QueryCanceled:

@@ -1,4 +1,5 @@
-"""The advisory locks of one session: until it unlocks them or ends, or until its transaction ends."""
+"""The advisory locks of one session, which are held until an unlock, or the end of the session or of
+its transaction."""
 
 from __future__ import annotations
 
@@ -11,12 +12,12 @@ from reclock.consensus.processes.advisory_locks import AdvisoryLock, LockHolder
 from reclock.errors import AdvisoryLocksLost, LockTimeout, ReclockError
 from reclock.runtime.stores import Stores
 
-_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.02, 0.5
+_FIRST_WAIT_S, _MAX_WAIT_S = 0.02, 0.5
 
 
 class SessionAdvisoryLocks:
-    """Counts how often the session holds each lock. Only the first time and the last time concern
-    other sessions."""
+    """Counts how often the session holds each lock. Consensus knows only whether it holds a lock at
+    all."""
 
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
@@ -32,7 +33,7 @@ class SessionAdvisoryLocks:
 
     def try_acquire(self, lock: AdvisoryLock, *, of_transaction: bool) -> bool:
         """Hold the lock once more, unless another session has it."""
-        if lock not in self._held():
+        if lock not in self._locks():
             holder = self._holder or self._stores.lock_holder()
             if not holder.acquire(lock):
                 return False
@@ -60,20 +61,20 @@ class SessionAdvisoryLocks:
                     raise LockTimeout
                 cancellation.pause(wait_s, f"waiting for advisory lock {lock.key}")
                 self.check()
-                wait_s = min(wait_s * 1.5, _LONGEST_WAIT_S)
+                wait_s = min(wait_s * 1.5, _MAX_WAIT_S)
 
     def release(self, lock: AdvisoryLock) -> bool:
         """Hold the lock of the session once less; returns whether it held it."""
         if not self._of_session[lock]:
             return False
         self._of_session[lock] -= 1
-        self._release_others()
+        self._release_unused()
         return True
 
     def release_all(self) -> None:
         """Release every lock of the session; those of the transaction stay."""
         self._of_session.clear()
-        self._release_others()
+        self._release_unused()
 
     def end_transaction(self) -> None:
         """Release the locks of the transaction. If consensus cannot be reached, they end with the
@@ -81,23 +82,24 @@ class SessionAdvisoryLocks:
         if self._of_transaction:
             self._of_transaction.clear()
             with suppress(ReclockError):
-                self._release_others()
+                self._release_unused()
 
     def close(self) -> None:
         """Release everything, as ``end_transaction`` does."""
         self._of_session.clear()
         self._of_transaction.clear()
         with suppress(ReclockError):
-            self._release_others()
+            self._release_unused()
 
-    def _held(self) -> frozenset[AdvisoryLock]:
+    def _locks(self) -> frozenset[AdvisoryLock]:
         return frozenset(+self._of_session) | frozenset(+self._of_transaction)
 
-    def _release_others(self) -> None:
+    def _release_unused(self) -> None:
+        """Release in consensus the locks whose counts are zero."""
         if self._holder is None:
             return
-        held, holder = self._held(), self._holder
-        if not held:
+        locks, holder = self._locks(), self._holder
+        if not locks:
             self._holder = None
             self._renewals.close()
-        holder.keep_only(held)
+        holder.keep_only(locks)

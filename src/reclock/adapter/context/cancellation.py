@@ -1,4 +1,4 @@
-"""Ending a statement early: because it was canceled, or because its time is over."""
+"""Ending a statement early, because it was canceled or has timed out."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _CHECK_INTERVAL_S = 0.05
 class Cancellation:
     """The cancellation of one session, whose statements run one after the other.
 
-    ``cancel`` and ``interrupt`` may be called from any thread, all else from the session's own. A
-    statement checks wherever it waits and between batches; an engine that computes for it is
+    ``cancel`` and ``interrupt`` may be called from any thread, the other methods only from the
+    session's own. A statement checks wherever it waits and between batches; an engine that computes for it is
     stopped through ``interrupt``.
     """
 
@@ -46,14 +46,14 @@ class Cancellation:
         self.interrupt()
 
     def interrupt(self) -> None:
-        """Stop what computes for the statement. Repeat it until the statement has ended: it may
-        have been about to begin."""
+        """Stop the engines that compute for the statement. Repeat it until the statement has ended:
+        an engine may only now begin."""
         for interrupt in list(self._interrupts):
             interrupt()
 
     @property
     def is_late(self) -> bool:
-        """Whether the statement's time is over."""
+        """Whether the statement has timed out."""
         return time.monotonic() >= self._deadline
 
     @property
@@ -86,7 +86,7 @@ class Cancellation:
             raise QueryCanceled
 
     def back_off(self, attempt: int) -> None:
-        """Wait for a random while that grows with ``attempt``, up to a limit, after a lost race.
+        """Wait for a random time after a lost race. The time grows with ``attempt``, up to a limit.
         Raises like ``check``."""
         self.check()
         self.wait(random.uniform(0, _BACKOFF_S * min(attempt, _LONGEST_BACKOFF)))  # noqa: S311
@@ -102,7 +102,7 @@ class Cancellation:
             lock.release()
 
     def pause(self, seconds: float, waiting_for: str) -> None:
-        """Wait for what the text says. Raises like ``check``."""
+        """Wait so many seconds; ``waiting_for`` is the detail of a timeout. Raises like ``check``."""
         if self.is_late:
             raise StatementTimeout(self._timeout_ms, detail=waiting_for)
         self.wait(seconds)

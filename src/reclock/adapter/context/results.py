@@ -42,19 +42,18 @@ def result_desc(statement: PlannedStatement) -> RelationDesc | None:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A command tag, or rows: ``desc`` says their columns and ``batches`` holds them, to be
-    iterated once."""
+    """A command tag, and for a query rows: ``desc`` has their columns, and ``batches`` the rows, to
+    be iterated once."""
 
     tag: str
     desc: RelationDesc | None = None
     batches: Iterable[pa.RecordBatch] = ()
     is_live: bool = False
-    """Whether rows arrive as they become known: an empty batch says that nothing more is known
-    yet."""
+    """Whether rows arrive over time: an empty batch means that there are no more rows yet."""
     at: Timestamp | None = None
-    """The time that a query read at, if what it reads has times."""
+    """The time that a query read at, if its collections have times."""
     zone: str = UTC_NAME
-    """The time zone in which moments are written as text."""
+    """The time zone in which timestamps are written as text."""
 
     def close(self) -> None:
         """Discard the remaining rows."""

@@ -1,4 +1,4 @@
-"""The sequences as one session uses them: it takes their values, and remembers the last ones."""
+"""The sequences as one session uses them: ``nextval``, ``currval``, ``lastval``, ``setval``."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _T = TypeVar("_T")
 
 
 class SessionSequences:
-    """Values are durable before the session uses them. The positions of temporary sequences are in
-    its memory."""
+    """Takes values of sequences, and remembers the last ones. The taken values are durable before
+    they are returned; the positions of temporary sequences are in memory."""
 
     def __init__(self, sequences: Sequences) -> None:
         self._sequences = sequences
@@ -68,7 +68,7 @@ class SessionSequences:
         self._update(entry, lambda _: (SequencePosition(value, is_called=False), None))
 
     def forget(self) -> None:
-        """Forget what ``currval`` and ``lastval`` say."""
+        """Forget the values of ``currval`` and ``lastval``."""
         self._values.clear()
         self._last = None
 

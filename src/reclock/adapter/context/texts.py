@@ -74,7 +74,7 @@ def text_of(value: Any) -> str:
 
 
 def writer(type: ScalarType, zone: str = UTC_NAME) -> Callable[[Any], str]:
-    """Writes values of ``type`` other than NULL; of moments, the local times of the zone."""
+    """Writes values of ``type`` other than NULL; timestamps with time zone in ``zone``."""
     if type.name is TypeName.VECTOR:
         return lambda value: " ".join(map(str, value))
     if type.element is not None:
@@ -116,11 +116,11 @@ def real_text(value: float) -> str:
 
 
 def texts(values: pa.Array, type: ScalarType, zone: str = UTC_NAME) -> pa.Array:
-    """`text_of` of each value, as strings, and NULL for NULL; of moments, the local times of the
-    zone. Strings are texts already, whatever their type."""
+    """`text_of` of each value, as strings, and NULL for NULL; timestamps with time zone in ``zone``.
+    Strings are texts already, whatever their type."""
     kind = values.type
     if type.name is TypeName.TSTZRANGE and zone != UTC_NAME:
-        return _each(values, type, zone)
+        return _written(values, type, zone)
     if pa.types.is_boolean(kind):
         return pc.if_else(values, _constant("t"), _constant("f"))
     if (
@@ -132,16 +132,16 @@ def texts(values: pa.Array, type: ScalarType, zone: str = UTC_NAME) -> pa.Array:
         return values.cast(pa.large_string())
     if pa.types.is_timestamp(kind):
         is_local = kind.tz is not None and zone != UTC_NAME
-        return _local_texts(values, type, zone) if is_local else _moment_texts(values)
+        return _local_texts(values, type, zone) if is_local else _timestamp_texts(values)
     if pa.types.is_floating(kind):
         size, (least, most) = pc.abs(values.cast(pa.float64())), _PLAIN
         is_plain = pc.or_(
             pc.equal(size, 0.0), pc.and_(pc.greater_equal(size, least), pc.less(size, most[kind]))
         )
-        return _but(values, pc.invert(is_plain), type)
+        return _arrow_texts_except(values, pc.invert(is_plain), type)
     if pa.types.is_decimal(kind):
         return _numeric_texts(values, type)
-    return _each(values, type, zone)
+    return _written(values, type, zone)
 
 
 def _constant(text: str) -> pa.Scalar:
@@ -166,7 +166,9 @@ def joined(parts: Sequence[str | bytes | pa.Array], count: int) -> pa.LargeBinar
 def _numeric_texts(values: pa.Array, type: ScalarType) -> pa.Array:
     """Values of another type than ``numeric`` may be decimals too: an engine's sums of integers."""
     texts = values.cast(pa.large_string())
-    texts = _but(values, pc.match_substring(texts, "E"), ScalarType(TypeName.NUMERIC), texts)
+    texts = _arrow_texts_except(
+        values, pc.match_substring(texts, "E"), ScalarType(TypeName.NUMERIC), texts
+    )
     if type.least_digits is None or not type.scale:
         return texts
     if type.is_quotient:
@@ -193,32 +195,33 @@ def _quotient_texts(values: pa.Array, texts: pa.Array, type: ScalarType) -> pa.A
     return texts
 
 
-def _each(values: pa.Array, type: ScalarType, zone: str = UTC_NAME) -> pa.Array:
+def _written(values: pa.Array, type: ScalarType, zone: str = UTC_NAME) -> pa.Array:
     write = writer(type, zone)
     return pa.array(
         [None if value is None else write(value) for value in values.to_pylist()], pa.large_string()
     )
 
 
-def _but(
+def _arrow_texts_except(
     values: pa.Array,
-    others: pa.Array,
+    differing: pa.Array,
     type: ScalarType,
     arrow_texts: pa.Array | None = None,
     zone: str = UTC_NAME,
 ) -> pa.Array:
-    """The texts that Arrow prints, except for the ``others``."""
+    """The texts that Arrow prints, except where ``differing`` is true: PostgreSQL's there."""
     texts = values.cast(pa.large_string()) if arrow_texts is None else arrow_texts
-    others = others.fill_null(False)
+    differing = differing.fill_null(False)
     return (
-        pc.replace_with_mask(texts, others, _each(values.filter(others), type, zone))
-        if others.true_count
+        pc.replace_with_mask(texts, differing, _written(values.filter(differing), type, zone))
+        if differing.true_count
         else texts
     )
 
 
-def _moment_texts(values: pa.Array) -> pa.Array:
-    """Arrow prints all six digits of the fraction."""
+def _timestamp_texts(values: pa.Array) -> pa.Array:
+    """The texts of timestamps, in UTC. Arrow prints all six digits of the fraction, so trailing zeros
+    are removed."""
     texts = (
         values.cast(pa.timestamp("us", values.type.tz))
         .cast(pa.timestamp("us"))
@@ -245,9 +248,9 @@ def _local_texts(values: pa.Array, type: ScalarType, zone: str) -> pa.Array:
     ).take(pa.array(day_of_value))
     local = pa.array(us + ahead_us[day_of_value], mask=values.is_null().to_numpy(False))
     local_texts = pc.binary_join_element_wise(
-        _moment_texts(local.cast(pa.timestamp("us"))), offset_texts, _constant("")
+        _timestamp_texts(local.cast(pa.timestamp("us"))), offset_texts, _constant("")
     )
-    return _but(values, offset_texts.is_null(), type, local_texts, zone)
+    return _arrow_texts_except(values, offset_texts.is_null(), type, local_texts, zone)
 
 
 def _offset_of_day(day: int, zone: ZoneInfo) -> timedelta | None:

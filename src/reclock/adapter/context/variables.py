@@ -59,8 +59,8 @@ def _one_of(*values: str) -> Callable[[str], str]:
 
 
 def _isolation_level(value: str) -> str:
-    known = _one_of(STRICT_SERIALIZABLE, SERIALIZABLE, *_WEAKER_LEVELS)(value)
-    return STRICT_SERIALIZABLE if known in _WEAKER_LEVELS else known
+    level = _one_of(STRICT_SERIALIZABLE, SERIALIZABLE, *_WEAKER_LEVELS)(value)
+    return STRICT_SERIALIZABLE if level in _WEAKER_LEVELS else level
 
 
 def _always(value: str, *same: str) -> Callable[[str], str]:
@@ -87,7 +87,7 @@ _TIME_UNITS = {
 
 @lru_cache(maxsize=256)
 def milliseconds_of(value: str) -> int:
-    """The milliseconds that the text of a setting says. Raises ``ValueError``."""
+    """The value of a setting in milliseconds. Raises ``ValueError``."""
     match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,9})?)\s*([a-z]*)", value.strip())
     if match is None or (match[2] and match[2] not in _TIME_UNITS):
         raise ValueError("milliseconds, or a number with us, ms, s, min, h or d behind it")
@@ -117,16 +117,16 @@ def _positive(value: str) -> str:
 
 
 def _time_zone(value: str) -> str:
-    """The name of the zone, also of one so many whole hours ahead of UTC."""
+    """The name of the zone; a number is an offset from UTC in whole hours."""
     name = value.strip("'")
     if re.fullmatch(r"[-+]?\d{1,2}(\.0*)?", name):
         hours = round(float(name))
         name = f"Etc/GMT{-hours:+d}" if hours else UTC_NAME
     elif name.lower().replace(" ", "") in _UTC_NAMES:
         name = UTC_NAME
-    if (known := session_zone_name(name)) is None:
+    if (zone := session_zone_name(name)) is None:
         raise ValueError("one of pg_timezone_names, such as Europe/Berlin, or hours ahead of UTC")
-    return known
+    return zone
 
 
 _UTC_NAMES = ("local", "default", "00:00", "+00:00", "gmt", "etc/utc")
@@ -324,9 +324,9 @@ VARIABLES = {
 
 
 def checked(name: str, value: str | None) -> tuple[str, str | None]:
-    """The name and the value of a default, in the form that is stored. Raises ``UnknownObject``,
+    """The name and the value of a default, in normal form. Raises ``UnknownObject``,
     ``InvalidOption``."""
-    variable = _known(name)
+    variable = _variable(name)
     if variable.name == ROLE:
         raise InvalidOption(
             f'parameter "{ROLE}" has no default that could be changed',
@@ -361,7 +361,7 @@ class SessionVariables:
         self._local: dict[str, str] = {}
         self.process_id = 0
         self.changes = 0
-        """How often values have changed, so that a reader knows whether to look again."""
+        """Counts the changes of values, so that a reader can tell whether to read them again."""
 
     def begin(self) -> None:
         """Begin a transaction."""
@@ -386,7 +386,7 @@ class SessionVariables:
 
     def get(self, name: str) -> str:
         """The value of the variable now. Raises ``UnknownObject``."""
-        variable = _known(name)
+        variable = _variable(name)
         if variable.name == READ_ONLY and READ_ONLY not in self._local:
             return self.get(DEFAULT_READ_ONLY)
         return self._local.get(variable.name) or self._values.get(
@@ -399,7 +399,7 @@ class SessionVariables:
 
         Raises ``UnknownObject``, ``InvalidOption``.
         """
-        variable = _known(name)
+        variable = _variable(name)
         new_value = None if value is None else _allowed(variable, value)
         self.changes += 1
         if is_local:
@@ -475,7 +475,7 @@ def _allowed(variable: Variable, value: str) -> str:
         ) from None
 
 
-def _known(name: str) -> Variable:
+def _variable(name: str) -> Variable:
     folded = name.lower()
     if folded not in VARIABLES:
         raise UnknownObject("configuration parameter", name, hint=nearest(folded, VARIABLES))

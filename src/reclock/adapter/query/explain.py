@@ -106,7 +106,7 @@ def _timestamp_lines(query: QueryExecution) -> list[str]:
     )
     for collection in read:
         frontier = frontiers.get(collection.group)
-        if frontier is None or collection.source_id in query.made:
+        if frontier is None or collection.source_id in query.created:
             continue
         version = query.environment.stores.lake.open(collection).pin()
         name = query.catalog.kept_in(collection)

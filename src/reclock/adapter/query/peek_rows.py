@@ -47,9 +47,9 @@ class PeekRows:
                 temporary = self.context.transactions.temporary.state
                 state = temporary if self.start is None else self.start.temporary
                 rows[id] = state.rows_of(self._catalog.relation(id.source_id))
-            elif self.transaction is not None and id.source_id in self.transaction.made:
+            elif self.transaction is not None and id.source_id in self.transaction.created:
                 made = self._catalog.relation(id.source_id)
-                rows[id] = self.transaction.made_rows(made, self.start)
+                rows[id] = self.transaction.created_rows(made, self.start)
         return rows
 
     def _system_rows(self, id: GlobalId, at: Timestamp) -> pa.Table:

@@ -333,7 +333,7 @@ class QueryExecution:
 
     def _await_controllers(self, definition: Plan) -> None:
         """Wait until the controllers have created what the query reads."""
-        if groups_of(definition, self.made):
+        if groups_of(definition, self.created):
             self.context.await_storage()
         self.controller().await_frontier(self.context.catalog_ts, self.context.cancellation.pause)
 
@@ -346,13 +346,13 @@ class QueryExecution:
         return self.context.catalog
 
     @property
-    def made(self) -> Set[GlobalId]:
-        return self.transaction.made if self.transaction is not None else frozenset()
+    def created(self) -> Set[GlobalId]:
+        return self.transaction.created if self.transaction is not None else frozenset()
 
     def _groups(self, plan: Plan) -> frozenset[str]:
         """The frontier groups it reads; with ``AS OF`` also those of the system relations that
         storage manages."""
-        return groups_of(plan, self.made, is_as_of=self._is_as_of)
+        return groups_of(plan, self.created, is_as_of=self._is_as_of)
 
     @property
     def _is_as_of(self) -> bool:

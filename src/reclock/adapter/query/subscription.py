@@ -85,7 +85,7 @@ class Subscription:
     _defined: Definition = field(init=False)
     _definition: ChangeInputs = field(init=False)
     """The query over tables and sources alone. They are held at the last time that was sent."""
-    _held: ExitStack = field(init=False)
+    _hold_scope: ExitStack = field(init=False)
     _behind_since: float | None = None
     """When, on this process's monotonic clock, the wait for an index began."""
 
@@ -94,7 +94,7 @@ class Subscription:
         self._defined = definition_of(self.statement.select.plan, self._catalog)
         self._definition = ChangeInputs(self._defined.plan)
         check_maintainable(self._definition.plan)
-        self._held = ExitStack()
+        self._hold_scope = ExitStack()
         return Result(self.statement.tag, self.statement.desc, self._batches(), is_live=True)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
@@ -132,7 +132,7 @@ class Subscription:
                 upper = complete
                 yield from self._progress(upper)
         finally:
-            self._held.close()
+            self._hold_scope.close()
 
     @property
     def _environment(self) -> Environment:
@@ -201,8 +201,8 @@ class Subscription:
         with ExitStack() as scope:
             if groups:
                 scope.enter_context(self._environment.stores.shared_holds.held(groups, at))
-            self._held.close()
-            self._held = scope.pop_all()
+            self._hold_scope.close()
+            self._hold_scope = scope.pop_all()
 
     # --- time ---
 

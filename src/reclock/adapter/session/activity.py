@@ -89,7 +89,7 @@ class Activity:
         statement.ended(None, None)
         return answer
 
-    def recorded_together(
+    def recorded_repeatedly(
         self,
         parsed: ParsedStatement,
         user: str,
@@ -97,8 +97,7 @@ class Activity:
         times: int,
         execute: Callable[[], bool],
     ) -> bool:
-        """The result of ``execute``; if it is true, recorded as so many executions of the
-        statement."""
+        """The result of ``execute``. If it is true, the statement is recorded ``times`` times."""
         statement = self._begin(parsed, user, cluster)
         is_executed = execute()
         if is_executed:
@@ -125,23 +124,28 @@ class _Statement:
 
     def began(self) -> None:
         if self.backend is not None:
-            self.backend.work = Work(self._shown, self.began_at)
+            self.backend.work = Work(self._redacted_text, self.began_at)
 
     def ended(self, rows: int | None, error: Exception | None, times: int = 1) -> None:
-        """The executions took equal parts of the time."""
+        """Record that the statement was executed ``times`` times, each in an equal part of the
+        time."""
         if self.backend is not None:
-            self.backend.work = Work(self._shown, self.began_at, self.environment.stores.clock())
+            self.backend.work = Work(
+                self._redacted_text, self.began_at, self.environment.stores.clock()
+            )
         if (reports := self.environment.runtime.reports) is None:
             return
         report = StatementReport(
             self.session_id,
             self.user,
             self.cluster,
-            self._shown(),
+            self._redacted_text(),
             self.began_at,
             (time.monotonic() - self.began_s) * 1000 / times,
             rows,
-            None if error is None else _error_text(error, is_hidden=self._hidden is not None),
+            None
+            if error is None
+            else _error_text(error, is_hidden=self._sensitive_kind is not None),
             _kind(self.parsed),
             "" if error is None else getattr(error, "sqlstate", InternalError.sqlstate),
         )
@@ -149,16 +153,16 @@ class _Statement:
             reports.statement_ended(report)
 
     @property
-    def _hidden(self) -> str | None:
+    def _sensitive_kind(self) -> str | None:
         """The kind of the statement, if it can contain secrets. A query cannot."""
         if isinstance(self.parsed.node, nodes.QueryStatement):
             return None
         sensitive = self.parsed.node.find(*_SENSITIVE)
         return _SENSITIVE[type(sensitive)] if sensitive is not None else None
 
-    def _shown(self) -> str:
-        hidden = self._hidden
-        return f"{hidden} <redacted>" if hidden else self.parsed.text
+    def _redacted_text(self) -> str:
+        kind = self._sensitive_kind
+        return f"{kind} <redacted>" if kind else self.parsed.text
 
 
 def _kind(parsed: ParsedStatement) -> str:

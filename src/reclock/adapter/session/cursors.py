@@ -26,10 +26,10 @@ class Cursor:
         self._next_batch: pa.RecordBatch | None = next(self._batches, None)
 
     def fetch(self, count: int | None, timeout: timedelta | None = None) -> list[pa.RecordBatch]:
-        """The next rows, at most ``count``. Raises what computing them raises.
+        """The next rows, at most ``count``; None is all. Raises what computing them raises.
 
-        Of a subscription, the rows that are known; if there are none, it waits for the first, at
-        most for ``timeout``.
+        A cursor of a subscription returns the rows that are available. If there are none, it waits
+        for the first, at most for ``timeout``.
         """
         fetched: list[pa.RecordBatch] = []
         remaining = count

@@ -40,7 +40,7 @@ class PreparedStatement:
     desc: RelationDesc | None = None
     name: str = ""
     declared_oids: tuple[int, ...] = ()
-    """The types that the client declared, by number; 0 leaves one to be inferred."""
+    """The object ids of the types that the client declared; 0 means that the type is inferred."""
 
     @property
     def is_insert(self) -> bool:
@@ -53,8 +53,8 @@ class PreparedStatement:
 
     @property
     def parameter_oids(self) -> tuple[int, ...]:
-        """The parameter types that the client is told: its own declarations, and the inferred types
-        of the others.
+        """The object ids of the parameter types, for the client: the types that it declared, and the
+        inferred types of the others.
 
         A client refuses a statement that changes a type it declared, even where Reclock stores that
         type as another.
@@ -74,16 +74,16 @@ class PreparedStatement:
             else NO_PARAMETERS
         )
 
-    def check_count(self, given: int) -> None:
+    def check_count(self, count: int) -> None:
         """Raises ``WrongNumberOfParameters`` unless the statement has so many parameters."""
-        if given != len(self.parameter_types):
+        if count != len(self.parameter_types):
             raise WrongNumberOfParameters(
-                self.name, supplied=given, expected=len(self.parameter_types)
+                self.name, supplied=count, expected=len(self.parameter_types)
             )
 
     def check_unchanged(self, desc: RelationDesc | None) -> None:
-        """Raises ``CachedPlanChanged`` if the catalog has changed so that the statement answers other
-        columns than before."""
+        """Raises ``CachedPlanChanged`` if the statement now answers other columns than when it was
+        prepared."""
         if self.desc is not None and (
             desc is None
             or [type.name for type in desc.types] != [type.name for type in self.desc.types]
@@ -102,8 +102,7 @@ class RepeatedInsert:
 
 
 class PreparedStatements:
-    """The prepared statements of a session, by name. Those of the wire protocol are here too:
-    DEALLOCATE reaches them."""
+    """The prepared statements of a session, by name, including those of the wire protocol."""
 
     def __init__(self) -> None:
         self._statements: dict[str, PreparedStatement] = {}

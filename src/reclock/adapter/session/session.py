@@ -40,8 +40,8 @@ from reclock.tracing import span
 
 
 class Session:
-    """Executes the statements of one client one after the other, each planned at the catalog of its
-    moment."""
+    """Executes the statements of one client one after the other. Each is planned on the newest
+    catalog."""
 
     def __init__(
         self,
@@ -51,8 +51,8 @@ class Session:
         user: str = DEFAULT_USER,
         startup: Mapping[str, str] | None = None,
     ) -> None:
-        """``notice`` receives what the client is to be told besides results, at once. ``startup``
-        are variables of this session, over the defaults of the role and of the system. Raises
+        """``notice`` receives PostgreSQL's notices, while the statement runs. ``startup`` has variables
+        of this session, which override the defaults of the role and of the system. Raises
         ``InvalidAuthorization``."""
         self.environment = environment
         self.notice = notice
@@ -84,7 +84,7 @@ class Session:
         return self.transactions.block is not None
 
     def discard(self) -> None:
-        """Reset the session to how it began. Raises ``TransactionActive``."""
+        """Reset the session to its initial state. Raises ``TransactionActive``."""
         if self.in_block:
             raise TransactionActive("DISCARD ALL")
         self.variables.reset()
@@ -123,9 +123,9 @@ class Session:
         for parsed in self._parse(text):
             yield self._execute(parsed)
 
-    def execute_together(self, text: str) -> Iterator[Answer]:
-        """Like ``execute``, but in one transaction, unless a statement begins or ends a block or
-        defines something."""
+    def execute_as_one(self, text: str) -> Iterator[Answer]:
+        """Like ``execute``, but several statements are one implicit transaction, unless one of them
+        begins or ends a block or defines something."""
         statements = self._parse(text)
         for number, parsed in enumerate(statements, 1):
             try:
@@ -139,25 +139,6 @@ class Session:
                 raise
             yield result
 
-    @property
-    def is_together(self) -> bool:
-        """Whether an implicit transaction is open, which the client did not begin itself."""
-        return self.transactions.is_implicit
-
-    def begin_together(self) -> None:
-        """Begin an implicit transaction, if none is open, until ``end_together`` or
-        ``abort_together``."""
-        self.transactions.begin_implicit()
-
-    def end_together(self) -> None:
-        """Commit the implicit transaction. If it raises ``WriteConflict``, the transaction is
-        rolled back."""
-        self.transactions.end_implicit()
-
-    def abort_together(self) -> None:
-        """Roll back the implicit transaction."""
-        self.transactions.abort_implicit()
-
     def prepare(
         self, text: str, types: Sequence[ScalarType | None] = (), name: str = ""
     ) -> PreparedStatement:
@@ -170,7 +151,7 @@ class Session:
             return prepare(text, types, catalog, names, name, self.statements.describe)
 
     def type_of_oid(self, oid: int) -> ScalarType | None:
-        """The type that a user defined and clients know by this number; None if there is none."""
+        """The user-defined type with this object id; None if there is none."""
         return type_of_oid(oid, self.transactions.catalog)
 
     def execute_prepared(self, prepared: PreparedStatement, values: Sequence[Any] = ()) -> Answer:
@@ -188,7 +169,7 @@ class Session:
         and written once.
 
         If it returns False or raises, nothing was executed and the open block has not failed: each
-        execution by itself then answers what it should, unless the error is ``QueryCanceled``.
+        INSERT can then be executed by itself, unless the error is ``QueryCanceled``.
         """
         return self.transactions.attempt(lambda: all(map(self._insert_repeatedly, inserts)))
 
@@ -210,7 +191,7 @@ class Session:
                     insert.prepared.parameter_types, insert.columns, insert.count, context
                 )
 
-        return self.activity.recorded_together(parsed, self.user, cluster, insert.count, work)
+        return self.activity.recorded_repeatedly(parsed, self.user, cluster, insert.count, work)
 
     def relation_names(self) -> list[str]:
         """The names of all relations, for completion."""
@@ -219,7 +200,7 @@ class Session:
         )
 
     def zone(self) -> str:
-        """The time zone in which moments are read and written as text."""
+        """The time zone in which timestamps are read and written as text."""
         return self.variables.zone()
 
     @property
@@ -246,8 +227,8 @@ class Session:
         read_ts: Timestamp | None = None,
         planner: StatementPlanner | None = None,
     ) -> StatementContext:
-        """What executing a statement needs that was planned at ``catalog``, by ``planner`` if it is
-        given."""
+        """The context in which a statement that was planned on ``catalog`` is executed. ``planner``
+        planned it, if it is not None."""
         return StatementContext(
             self.environment,
             parsed,

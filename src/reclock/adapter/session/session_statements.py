@@ -1,5 +1,5 @@
-"""Statements about what the session holds: prepared statements and cursors. They are executed by
-their syntax, without a plan."""
+"""Statements about prepared statements and cursors. They are executed from their syntax, without a
+plan."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ def _value(number: int, expression: exp.Expr, type: ScalarType, call: SessionCal
 
 
 def _computed_text(expression: exp.Expr, type: ScalarType, call: SessionCall) -> str | None:
-    """What a query says that the expression is, as a value of ``type``."""
+    """The value of the expression, cast to ``type``, as text. A query computes it."""
     [query] = parse(f"SELECT CAST({to_sql(expression)} AS {type})")
     with call.session.cancellation.in_planning():
         prepared = describe(query, (), call.catalog, call.names)

@@ -1,5 +1,5 @@
-"""Pending cleanup: what upstreams still hold for dropped sources, such as replication slots, which
-retain the server's log.
+"""Pending cleanup: resources that upstreams still hold for dropped sources. A replication slot, for
+example, retains the WAL of its server.
 
 A task is durable before the catalog drops its source. It runs right after the drop; ticks and
 maintenance retry it until the upstream has answered. See ``mz_source_leftovers``.
@@ -24,7 +24,7 @@ from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 
 AGAIN_AFTER_MS = 600_000
-"""How long ticks wait before they retry an upstream that did not answer."""
+"""How long ticks wait before they retry an upstream that failed."""
 
 _log = structlog.get_logger(__name__)
 
@@ -41,10 +41,12 @@ def pending_of(
             else None
         )
         if entry is not None and isinstance(connector, PostgresConnector):
-            what = f'replication slot "{connector.slot}" of publication "{connector.publication}"'
+            resource = (
+                f'replication slot "{connector.slot}" of publication "{connector.publication}"'
+            )
             pending.append(
                 PendingCleanup(
-                    entry.id, str(entry.name), what, wire.encode(connector).decode(), now
+                    entry.id, str(entry.name), resource, wire.encode(connector).decode(), now
                 )
             )
     return pending

@@ -29,19 +29,19 @@ from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.statements.tables.declared_constraints import check_condition
 
 _FEW_ROWS = 100
-"""So many rows need no engine to be checked against a simple condition."""
+"""Up to this number of rows, a simple condition is checked without an engine."""
 
 _KeyOfTable = tuple[GlobalId, KeyColumns]
 
 
 @dataclass(slots=True)
 class ConstraintChecks:
-    """What one transaction knows of the keys of its tables: how its own writes change their counts,
-    and what it has read."""
+    """How the writes of one transaction change the counts of keys of its tables, and which counts it
+    has read."""
 
     environment: Environment
-    _own: dict[_KeyOfTable, tuple[int, KeyCounts]] = field(default_factory=dict)
-    """After so many of the transaction's writes, the count of each key that they change."""
+    _written_counts: dict[_KeyOfTable, tuple[int, KeyCounts]] = field(default_factory=dict)
+    """By table and key: the number of writes that were counted, and how they change the counts."""
     _reads: dict[_KeyOfTable, list[tuple[Timestamp, Hashes]]] = field(default_factory=dict)
 
     def check(
@@ -53,8 +53,8 @@ class ConstraintChecks:
         *,
         is_new: bool,
     ) -> None:
-        """Check ``rows``, the changes of one statement with their diffs, that follow ``written``,
-        all earlier changes.
+        """Check ``rows``, the changes of one statement with their diffs, which follow ``written``, all
+        earlier changes.
 
         A table that ``is_new`` has no other rows. Raises ``CheckViolation``, ``UniqueViolation``.
         """
@@ -73,7 +73,7 @@ class ConstraintChecks:
                 self._check_unique(table, constraint, written, rows, is_new=is_new)
 
     def key_reads(self) -> list[KeyRead]:
-        """The counts of keys that the transaction rests on."""
+        """The counts of keys that must be unchanged at the commit."""
         return [
             KeyRead(
                 table,
@@ -89,9 +89,9 @@ class ConstraintChecks:
     ) -> dict[_KeyOfTable, KeyCounts]:
         """How the transaction, which has ``written`` these changes, changes the counts of keys."""
         return {
-            of: own
-            for of, (known, own) in self._own.items()
-            if known == len(written.get(of[0], ()))
+            table_key: counts
+            for table_key, (counted, counts) in self._written_counts.items()
+            if counted == len(written.get(table_key[0], ()))
         }
 
     # --- keys ---
@@ -108,12 +108,12 @@ class ConstraintChecks:
         key = KeyColumns(constraint.columns, constraint.are_nulls_equal)
         changed, changes = key.net_counts(rows)
         added = changed[changes > 0]
-        own = self._own_counts((table.id, key), written)
-        own.add(changed, changes)
-        self._own[table.id, key] = (len(written) + 1, own)
+        written_counts = self._counts_of_writes((table.id, key), written)
+        written_counts.add(changed, changes)
+        self._written_counts[table.id, key] = (len(written) + 1, written_counts)
         if not len(added):
             return
-        counts = own.counts(added) if written else changes[changes > 0]
+        counts = written_counts.counts(added) if written else changes[changes > 0]
         if not is_new:
             stored, _ = self._stored_counts(table.id, key, added)
             counts = counts + stored
@@ -131,8 +131,8 @@ class ConstraintChecks:
         is_new: bool,
     ) -> tuple[Counts, Timestamp]:
         """How many rows of the table have a key of each hash after ``written``, all changes of the
-        transaction; and the time at which the others were counted."""
-        counts = self._own_counts((table, key), written).counts(hashes)
+        transaction; and the time at which the committed rows were counted."""
+        counts = self._counts_of_writes((table, key), written).counts(hashes)
         if is_new:
             return counts, MINIMUM
         stored, at = self._stored_counts(table, key, hashes)
@@ -158,28 +158,28 @@ class ConstraintChecks:
         return keys.group_by(list(key.names), use_threads=False).aggregate([(DIFF_COLUMN, "sum")])
 
     def rewind(self, written: Mapping[GlobalId, Sequence[pa.Table]]) -> None:
-        """Forget what is known of writes that are not among ``written`` any more."""
-        for (table, key), (known, _) in list(self._own.items()):
-            if known > len(written.get(table, ())):
-                del self._own[table, key]
+        """Forget the counts of writes that are not among ``written`` any more."""
+        for (table, key), (counted, _) in list(self._written_counts.items()):
+            if counted > len(written.get(table, ())):
+                del self._written_counts[table, key]
 
     def _stored_counts(
         self, table: GlobalId, key: KeyColumns, hashes: Hashes
     ) -> tuple[Counts, Timestamp]:
-        """The counts that the table has, which the commit then rests on."""
+        """The counts in the table. They become part of ``key_reads``."""
         stored, at = self.environment.stores.tables.key_indexes.of(table, key).counts(hashes)
         self._reads.setdefault((table, key), []).append((at, hashes))
         return stored, at
 
-    def _own_counts(self, of: _KeyOfTable, written: Sequence[pa.Table]) -> KeyCounts:
+    def _counts_of_writes(self, table_key: _KeyOfTable, written: Sequence[pa.Table]) -> KeyCounts:
         """How the earlier writes of the transaction change the counts."""
-        known, own = self._own.get(of, (0, KeyCounts()))
-        if known > len(written):  # a write failed after it was counted
-            known, own = 0, KeyCounts()
-        for rows in written[known:]:
-            own.add(*of[1].net_counts(rows))
-        self._own[of] = (len(written), own)
-        return own
+        counted, counts = self._written_counts.get(table_key, (0, KeyCounts()))
+        if counted > len(written):  # a write failed after it was counted
+            counted, counts = 0, KeyCounts()
+        for rows in written[counted:]:
+            counts.add(*table_key[1].net_counts(rows))
+        self._written_counts[table_key] = (len(written), counts)
+        return counts
 
     def _check_rows(
         self,

@@ -62,7 +62,7 @@ class ChangedCatalog:
 
     @property
     def catalog(self) -> PlannerCatalog:
-        """Planned at first use. Raises what a definition breaks in an existing object."""
+        """Planned at first use. Raises the error of an existing object that a definition breaks."""
         if self.change is not None and self.newest.snapshot is not self.change.tx.snapshot:
             before = {entry.id for entry in self.newest.quarantined()}
             self.newest = self.environment.stores.planner_catalogs.resolve(
@@ -96,7 +96,7 @@ class Definitions:
     def __init__(
         self, environment: Environment, cancellation: Cancellation, notice: Callable[[str], None]
     ) -> None:
-        self.made: dict[GlobalId, NewTable] = {}
+        self.created_tables: dict[GlobalId, NewTable] = {}
         """The tables that this transaction creates and may fill."""
         self._environment, self._cancellation, self._notice = environment, cancellation, notice
         self._definitions: list[DdlStatement] = []
@@ -126,8 +126,9 @@ class Definitions:
 
     def is_dropped(self, id: GlobalId) -> bool:
         """Whether the definitions drop the item."""
-        is_there = bool(self._definitions) and self.base.entry(id) is not None
-        return is_there and self.catalog.entry(id) is None
+        if not self._definitions:
+            return False
+        return self.base.entry(id) is not None and self.catalog.entry(id) is None
 
     @property
     def begins_at(self) -> Timestamp:
@@ -151,7 +152,7 @@ class Definitions:
         new_table = definition.new_table
         if new_table is None:
             return None
-        self.made[new_table.id] = new_table
+        self.created_tables[new_table.id] = new_table
         return new_table.id
 
     def preview(self, definition: DdlStatement) -> tuple[ChangedCatalog, ChangedCatalog]:
@@ -168,7 +169,7 @@ class Definitions:
         """Drop all but the first ``count``."""
         for definition in self._definitions[count:]:
             if definition.new_table is not None:
-                del self.made[definition.new_table.id]
+                del self.created_tables[definition.new_table.id]
         del self._definitions[count:], self._states[count + 1 :]
 
     def commit(self, prepare: Callable[[PlannerCatalog], Commit | None]) -> bool:
@@ -177,7 +178,7 @@ class Definitions:
         plan again on top of that.
 
         Returns False, having written nothing, if the definitions change nothing any more. Raises
-        ``UpperMismatch`` after too many attempts, and why the writes are refused.
+        ``UpperMismatch`` after too many attempts, and the errors of ``prepare``.
         """
         tables, written = self._environment.stores.tables, None
         with self._cancellation.acquire(self._environment.stores.ddl_lock):
@@ -210,14 +211,14 @@ class Definitions:
         if written is not None:
             tables.confirm(written)
         self._environment.control_plane.storage_controller.wake()
-        failed = cleanup.run(self._environment, pending)
-        for task in failed:
+        failures = cleanup.run(self._environment, pending)
+        for task in failures:
             self._notice(
                 f'the upstream of "{task.name}" still has the {task.what}: {task.error}; '
                 "the drop is retried later"
             )
-        assert change is not None  # else it has returned
-        change.delete_old_secrets(still_needed=cleanup.secrets_of(failed))
+        assert change is not None
+        change.delete_old_secrets(still_needed=cleanup.secrets_of(failures))
         return True
 
     # --- internals ---

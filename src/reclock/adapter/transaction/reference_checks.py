@@ -1,5 +1,5 @@
-"""The foreign keys of the tables that a transaction writes: every key that comes is one of the
-target's, and no row refers to a key that goes.
+"""The foreign keys of the tables that a transaction writes: the target has every added key, and no
+row refers to a removed key.
 
 Both are questions about the counts of keys, as those of unique keys are (decision 62). The commit
 names the counts that it rests on. So if one transaction inserts a row while another one deletes the
@@ -30,12 +30,12 @@ MIXED_NULLS = "MATCH FULL does not allow mixing of null and nonnull key values."
 
 @dataclass(frozen=True, slots=True)
 class ReferenceChecks:
-    """Checks against what is there, and against all ``writes`` of the transaction. The tables
-    ``made`` by it have no other rows. It has read other tables at ``read_at``."""
+    """Checks against the committed rows and all ``writes`` of the transaction. The tables that it
+    ``created`` have no committed rows. It reads other tables at ``read_at``."""
 
     checks: ConstraintChecks
     writes: Mapping[GlobalId, Sequence[pa.Table]]
-    made: Set[GlobalId]
+    created: Set[GlobalId]
     read_at: Timestamp | None
 
     def check_referring(self, key: ForeignKey, rows: pa.Table) -> None:
@@ -49,7 +49,7 @@ class ReferenceChecks:
             return
         counts, _ = self.counts(key.target.id, KeyColumns(key.target_columns), added)
         missing = added[counts <= 0]
-        for values in _keys_that_come(key.constraint.columns, columns.having(missing, rows)):
+        for values in _added_keys(key.constraint.columns, columns.having(missing, rows)):
             raise ForeignKeyViolation.of_referring(
                 key.constraint.name,
                 key.table.name.item,
@@ -63,7 +63,7 @@ class ReferenceChecks:
         """Check the changes of ``key.target``.
 
         Raises ``ForeignKeyViolation``; ``WriteConflict`` if rows that came after the transaction's
-        read time refer to a key that goes, and were therefore not changed as the constraint says.
+        read time refer to a removed key: the referential action did not change them.
         """
         target_columns, columns = KeyColumns(key.target_columns), KeyColumns(key.columns)
         changed, changes = target_columns.net_counts(rows)
@@ -75,9 +75,11 @@ class ReferenceChecks:
         if not len(referred):
             return
         referring = self._referring_keys(key, referred)
-        gone = target_columns.having(referred, rows)
-        gone = gone.filter(pc.less(gone[DIFF_COLUMN], 0))
-        for values in zip(*(gone[name].to_pylist() for name in key.target_columns), strict=True):
+        removed_rows = target_columns.having(referred, rows)
+        removed_rows = removed_rows.filter(pc.less(removed_rows[DIFF_COLUMN], 0))
+        for values in zip(
+            *(removed_rows[name].to_pylist() for name in key.target_columns), strict=True
+        ):
             if values not in referring:  # another key with the same hash
                 continue
             acts = {key.constraint.on_delete, key.constraint.on_update} - {"NO ACTION", "RESTRICT"}
@@ -96,7 +98,7 @@ class ReferenceChecks:
     def counts(self, table: GlobalId, key: KeyColumns, hashes: Hashes) -> tuple[Counts, Timestamp]:
         """See ``ConstraintChecks.counts``."""
         written = self.writes.get(table, ())
-        return self.checks.counts(table, key, hashes, written, is_new=table in self.made)
+        return self.checks.counts(table, key, hashes, written, is_new=table in self.created)
 
     def _referring_keys(self, key: ForeignKey, hashes: Hashes) -> set[tuple[Any, ...]]:
         keys = self.checks.keys_among(
@@ -104,7 +106,7 @@ class ReferenceChecks:
             KeyColumns(key.columns),
             hashes,
             self.writes.get(key.table.id, ()),
-            is_new=key.table.id in self.made,
+            is_new=key.table.id in self.created,
         )
         present = keys.filter(pc.greater(keys[f"{DIFF_COLUMN}_sum"], 0))
         return set(zip(*(present[name].to_pylist() for name in key.columns), strict=True))
@@ -122,7 +124,7 @@ def _refuse_partial_nulls(key: ForeignKey, rows: pa.Table) -> None:
         )
 
 
-def _keys_that_come(names: Sequence[str], rows: pa.Table) -> Iterator[tuple[Any, ...]]:
+def _added_keys(names: Sequence[str], rows: pa.Table) -> Iterator[tuple[Any, ...]]:
     """The keys of the rows that are added, in their order."""
     added = rows.filter(pc.greater(rows[DIFF_COLUMN], 0))
     return zip(*(added[name].to_pylist() for name in names), strict=True)

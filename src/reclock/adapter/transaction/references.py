@@ -27,7 +27,7 @@ class EnforcedConstraints:
     """What the writes to a table were checked against: its constraints, and the foreign keys that
     refer to it, each with its table."""
 
-    own: list[Constraint]
+    constraints: list[Constraint]
     referring: list[tuple[GlobalId, Constraint]]
 
     @classmethod
@@ -41,10 +41,10 @@ class EnforcedConstraints:
         )
 
     def are_still(self, now: EnforcedConstraints, written: Sequence[pa.Table]) -> bool:
-        """Whether the changes ``written`` were checked against all that there is ``now``. A foreign
-        key that refers to the table concerns only rows that go."""
-        if self.own != now.own or self.referring == now.referring:
-            return self.own == now.own
+        """Whether the changes ``written`` were checked against all constraints that exist ``now``. A
+        foreign key that refers to the table matters only for removed rows."""
+        if self.constraints != now.constraints or self.referring == now.referring:
+            return self.constraints == now.constraints
         return not any(pc.any(pc.less(rows[DIFF_COLUMN], 0)).as_py() for rows in written)
 
 
@@ -66,7 +66,9 @@ class PendingReferences:
             return
         keys = foreign_keys(self.catalog)
         for constraint in keys.without_target.get(table, ()):
-            self.catalog.resolve(constraint.target, SessionNames())  # raises why it is not there
+            self.catalog.resolve(
+                constraint.target, SessionNames()
+            )  # raises the error of the missing target
         if not keys.concerning(table):
             return
         changes = pa.concat_tables(rows)
@@ -80,13 +82,13 @@ class PendingReferences:
                 self.checks.check_referring(key, changes)
 
     def _use(self, table: RelationEntry, catalog: PlannerCatalog) -> None:
-        if table.id not in self.checks.made:
+        if table.id not in self.checks.created:
             self.use(table, catalog)
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceMark:
-    """What ``References`` can be rewound to."""
+    """The state of ``References``, for ``rewind``."""
 
     checked: Mapping[GlobalId, int]
     deferral: Mapping[ForeignKeyName | None, bool]
@@ -94,7 +96,7 @@ class ReferenceMark:
 
 @dataclass(slots=True)
 class References:
-    """What one transaction has checked, and what it defers."""
+    """Which writes of one transaction were checked, and which foreign keys it defers."""
 
     _checked: dict[GlobalId, int] = field(default_factory=dict)
     """How many writes to a table were checked against the foreign keys that are not deferred."""

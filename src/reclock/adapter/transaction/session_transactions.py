@@ -90,8 +90,8 @@ class SessionTransactions:
     # --- blocks ---
 
     def control(self, statement: TransactionControl) -> str:
-        """Begin or end a block, or handle its savepoints; returns the command tag, which says how
-        the block really ended."""
+        """Begin or end a block, or handle its savepoints. Returns the command tag: the COMMIT of a
+        failed block returns ROLLBACK."""
         match statement.kind:
             case "BEGIN":
                 self._begin(statement)
@@ -119,16 +119,20 @@ class SessionTransactions:
                 raise InternalError(f"no transaction statement: {kind}")
 
     def begin_implicit(self) -> None:
-        """Begin the transaction of statements that were sent together, unless a block is open."""
+        """Begin an implicit transaction, of statements that were sent together, unless a block is
+        open."""
         if self._block is None:
             self._open()
             self._is_implicit = True
 
     def end_implicit(self) -> None:
+        """Commit the implicit transaction, if one is open. After ``WriteConflict`` it is rolled
+        back."""
         if self._is_implicit:
             self._commit()
 
     def abort_implicit(self) -> None:
+        """Roll back the implicit transaction, if one is open."""
         if self._is_implicit:
             self._rollback()
 
@@ -255,7 +259,7 @@ class SessionTransactions:
             transaction = self._new()
             try:
                 result = work(transaction)
-                # the rows of a COPY come after its statement was begun
+                # the rows of a COPY arrive after its statement has begun
                 with self._cancellation.in_consensus():
                     transaction.commit()
                 return result

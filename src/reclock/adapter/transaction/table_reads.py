@@ -24,7 +24,7 @@ def tables_read(definition: Plan) -> dict[GlobalId, Keys | None]:
 
 def add_read(reads: dict[GlobalId, Keys | None], table: GlobalId, keys: Keys | None) -> None:
     """Add to ``reads`` that the table is read by ``keys``, or all of it."""
-    known = reads.get(table)
+    earlier = reads.get(table)
     if table in reads:
-        keys = known.union(keys) if known is not None and keys is not None else None
+        keys = earlier.union(keys) if earlier is not None and keys is not None else None
     reads[table] = keys

@@ -1,5 +1,4 @@
-"""Temporary tables and views. They belong to one session, live in the memory of its process, and go
-with either.
+"""Temporary tables and views. They belong to one session and live in the memory of its process.
 
 They are items of a catalog that only the session sees: the environment's catalog with one more
 schema. Planning, privileges and ``pg_catalog`` therefore treat them like other objects. Nothing of

@@ -104,17 +104,17 @@ class Transaction:
         self._reads: dict[GlobalId, Keys | None] = {}
         """The tables that were read, and by which keys; None stands for all rows."""
         self._replaced: set[GlobalId] = set()
-        """The older tables whose rows it has written to another in their place."""
+        """The older tables that it replaces by new ones with rewritten rows."""
         self._replacements: set[GlobalId] = set()
-        """The tables in the place of others."""
+        """The new tables that replace others."""
         self._has_read_others = False
         self._time: ReadTime | None = None
         self._domain: Groups = frozenset()
-        self._held = ExitStack()
+        self._hold_scope = ExitStack()
         self._catalog_ts: Timestamp | None = None
         self._checks = ConstraintChecks(environment)
         self._catalog: PlannerCatalog | None = None
-        """At which it wrote last."""
+        """The catalog of its last write."""
         self._references = References()
 
     # --- reading ---
@@ -133,7 +133,9 @@ class Transaction:
         """
         self._use(select.depends_on, catalog)
         read = [
-            id for id in collections(definition) if id.has_times and id.source_id not in self.made
+            id
+            for id in collections(definition)
+            if id.has_times and id.source_id not in self.created
         ]
         groups = frozenset(id.group for id in read)
         if select.as_of is not None:
@@ -144,20 +146,20 @@ class Transaction:
             return choose(groups)
         if not groups:
             return self._time or choose(groups)
-        if self.writes.keys() - self.made and groups != {TABLES}:
+        if self.writes.keys() - self.created and groups != {TABLES}:
             raise _reads_other_relations()
         if self._time is None:
             self._domain = self._reachable(groups, select, catalog) if self.is_block else groups
             self._time = choose(self._domain)
             if self.is_block:
-                self._held.enter_context(
+                self._hold_scope.enter_context(
                     self._environment.stores.shared_holds.held(self._domain, self._time.at)
                 )
         elif outside := groups - self._domain:
             raise OutsideTransaction(sorted(_name(catalog, group) for group in outside))
         self._has_read_others = self._has_read_others or groups != {TABLES}
         for table, keys in tables_read(definition).items():
-            if table not in self.made:
+            if table not in self.created:
                 self._touch(catalog.relation(table), catalog)
                 add_read(self._reads, table, keys)
         return self._time
@@ -172,7 +174,7 @@ class Transaction:
         return self.is_block and self._time is not None and error.at == self._time.at < error.since
 
     def statement_start(self) -> StatementStart:
-        """The present, as the start of a statement."""
+        """The current state, as the start of a statement."""
         written = {table: len(rows) for table, rows in self.writes.items()}
         return StatementStart(written, self._temporary.state)
 
@@ -185,18 +187,18 @@ class Transaction:
             table_id(id): pa.concat_tables(
                 [updates_at(rows, at, self._tables[id].desc) for rows in written]
             )
-            for id in self.writes.keys() - self.made
+            for id in self.writes.keys() - self.created
             if (written := self._written(id, start))
         }
 
     @property
-    def made(self) -> Set[GlobalId]:
+    def created(self) -> Set[GlobalId]:
         """The tables that the transaction creates. No other transaction sees them before the
         commit."""
-        return self.definitions.made.keys()
+        return self.definitions.created_tables.keys()
 
-    def made_rows(self, table: RelationEntry, start: StatementStart | None = None) -> pa.Table:
-        """The rows of one of ``made``, at ``start`` if it is given."""
+    def created_rows(self, table: RelationEntry, start: StatementStart | None = None) -> pa.Table:
+        """The rows of one of the ``created`` tables, at ``start`` if it is given."""
         return rows_of(self._written(table.id, start), table.desc)
 
     def _written(self, table: GlobalId, start: StatementStart | None) -> Sequence[pa.Table]:
@@ -234,7 +236,7 @@ class Transaction:
             self._check_temporary(table, rows, catalog)
             self._temporary.write(table, rows)
             return
-        if table.id not in self.made:
+        if table.id not in self.created:
             if self.definitions:
                 self._check_mixed()
             if self._has_read_others:
@@ -242,7 +244,7 @@ class Transaction:
             self._touch(table, catalog)
         if rows.num_rows:
             written = self.writes.setdefault(table.id, [])
-            self._checks.check(table, written, rows, catalog, is_new=table.id in self.made)
+            self._checks.check(table, written, rows, catalog, is_new=table.id in self.created)
             written.append(rows)
             self._catalog = catalog
 
@@ -262,7 +264,7 @@ class Transaction:
 
     def reference_checks(self) -> ReferenceChecks:
         """Looks keys up as the transaction sees them now."""
-        return ReferenceChecks(self._checks, self.writes, self.made, self.read_at)
+        return ReferenceChecks(self._checks, self.writes, self.created, self.read_at)
 
     def _pending_references(self) -> PendingReferences:
         catalog = self.definitions.catalog if self.definitions else self._catalog
@@ -280,7 +282,7 @@ class Transaction:
 
     def define(self, definition: DdlStatement, *, is_filled: bool = False) -> GlobalId | None:
         """Add a definition to the commit, see ``Definitions.add``. Raises ``MixedTransaction``."""
-        if self.writes.keys() - self.made:
+        if self.writes.keys() - self.created:
             self._check_mixed()
         return self.definitions.add(definition, is_filled=is_filled)
 
@@ -291,7 +293,7 @@ class Transaction:
         The commit fails if ``table`` was written since it was read. Raises ``UnsupportedSql``.
         """
         self._references.check_all(self._pending_references())
-        if table not in self.made:
+        if table not in self.created:
             if not self._environment.stores.catalog.is_in_consensus:
                 raise UnsupportedSql(
                     "the columns of a table cannot be changed while the catalog is kept in the lake",
@@ -330,7 +332,7 @@ class Transaction:
                 not isinstance(entry, RelationEntry)
                 or entry.is_system
                 or entry.is_temporary
-                or entry.id in self.made
+                or entry.id in self.created
             ):
                 continue
             unchecked |= entry.depends_on - checked
@@ -383,12 +385,12 @@ class Transaction:
 
     def release(self) -> None:
         """Release the read holds."""
-        self._held.close()
+        self._hold_scope.close()
 
     def _fill(self) -> None:
         """Write the rows of created tables to the lake, before the catalog names the tables."""
         catalog, tables = self.definitions.catalog, self._environment.stores.tables
-        for id in self.made & self.writes.keys():
+        for id in self.created & self.writes.keys():
             if catalog.entry(id) is not None:
                 table = catalog.relation(id)
                 tables.fill(
@@ -396,7 +398,7 @@ class Transaction:
                     table.desc,
                     pa.concat_tables(self.writes[id] or [rows_schema(table.desc).empty_table()]),
                     at=self.definitions.begins_at,
-                    incarnation=self.definitions.made[id].incarnation,
+                    incarnation=self.definitions.created_tables[id].incarnation,
                     is_empty_before=id not in self._replacements,
                 )
 
@@ -406,7 +408,7 @@ class Transaction:
         return {
             table: pa.concat_tables(rows)
             for table, rows in self.writes.items()
-            if table not in self.made and not self.definitions.is_dropped(table)
+            if table not in self.created and not self.definitions.is_dropped(table)
         }
 
     def _dependencies(self) -> Dependencies:
@@ -463,7 +465,7 @@ class Transaction:
         return catalog.snapshot.upper
 
     def _check_relations(self, catalog: PlannerCatalog) -> None:
-        """Raises ``RelationChanged`` if a relation that the transaction used is another there."""
+        """Raises ``RelationChanged`` if a relation that the transaction used differs in ``catalog``."""
         for id, used in self._used.items():
             if not used.is_still(catalog, self.writes.get(id, ())):
                 raise RelationChanged(str(used.entry.name))

@@ -22,7 +22,7 @@ class UsedRelation:
     entry: RelationEntry
     constraints: EnforcedConstraints
     namesakes: Set[GlobalId]
-    """What had its name in any schema, itself included."""
+    """The ids of all items of that name, in any schema, itself included."""
 
     @classmethod
     def of(cls, entry: RelationEntry, catalog: PlannerCatalog) -> UsedRelation:
@@ -31,9 +31,9 @@ class UsedRelation:
         )
 
     def is_still(self, catalog: PlannerCatalog, written: Sequence[pa.Table]) -> bool:
-        """Whether the statement would be planned in the same way at ``catalog``, and the changes
-        ``written`` to the relation were checked against all constraints. Another object of its name
-        may be what the statement would find now."""
+        """Whether the statement would be planned in the same way on ``catalog``, and the changes
+        ``written`` to the relation were checked against all constraints. A new object of the same
+        name may take the relation's place in the search path."""
         entry = catalog.entry(self.entry.id)
         return (
             isinstance(entry, RelationEntry)

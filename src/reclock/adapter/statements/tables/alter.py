@@ -76,7 +76,7 @@ def _replace(id: GlobalId, rewrite: TableRewrite, change: CatalogChange) -> None
 @executes(AlterTable)
 def _(statement: AlterTable, context: StatementContext) -> Result:
     block = context.transactions.explicit_block
-    has_other_rows = block is not None and statement.id not in block.made
+    has_other_rows = block is not None and statement.id not in block.created
     is_checked = bool(statement.added or statement.validations)
     if statement.must_rewrite or (has_other_rows and is_checked):
         return _rewrite(statement, context)
