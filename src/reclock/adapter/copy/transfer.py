@@ -53,7 +53,7 @@ class CopyOut:
                 case LineFormat():
                     if format.has_header:
                         yield text_format.header(result.desc.names, format)
-                    yield from self._each(
+                    yield from self._encoded_parts(
                         result,
                         partial(
                             text_format.encode,
@@ -65,7 +65,7 @@ class CopyOut:
         finally:
             result.close()
 
-    def _each(
+    def _encoded_parts(
         self, result: Result, encode: Callable[[pa.RecordBatch], pa.Array]
     ) -> Iterator[pa.Array]:
         for batch in result.batches:
@@ -78,10 +78,10 @@ class CopyOut:
     def _binary_rows(
         self, result: Result, types: Sequence[ScalarType]
     ) -> Iterator[pa.LargeBinaryArray]:
-        """Like in PostgreSQL, the first message is the header with the first row: clients rely on
-        that."""
+        """The rows in the binary format. As in PostgreSQL, the first message is the header with the
+        first row, which clients rely on."""
         header = binary_format.HEADER
-        for rows in self._each(result, partial(binary_format.encode, types=types)):
+        for rows in self._encoded_parts(result, partial(binary_format.encode, types=types)):
             if header and len(rows):
                 first, rest = joined([header, rows[:1]], 1), rows[1:]
                 rows, header = pa.concat_arrays([first, rest]), b""
@@ -90,10 +90,11 @@ class CopyOut:
 
 
 class CopyIn:
-    """``COPY … FROM STDIN``: data in any pieces, then ``finish``, or ``fail`` if the client gives
-    up.
+    """``COPY … FROM STDIN``: ``write`` data in pieces of any size, then ``finish``, or ``fail`` if the
+    client gives up.
 
-    Each of the three raises what is wrong with the data or the table; nothing is written then.
+    Each of the three raises the errors of the data and of the table. After an error nothing is
+    written.
     """
 
     def __init__(

@@ -96,7 +96,7 @@ def _timestamp_lines(query: QueryExecution) -> list[str]:
         f"reason: {ready.time.reason}",
         f"oracle read timestamp: {ready.time.oracle_read_ts}",
     ]
-    frontiers = read_time.known(query.environment, ready.groups)
+    frontiers = read_time.frontiers_of(query.environment, ready.groups)
     read = sorted(collections(ready.plan))
     tables = [collection.source_id for collection in read if collection.group == TABLES]
     # The log is read before the versions: writes that leave it in between are in the version

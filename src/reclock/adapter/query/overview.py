@@ -59,7 +59,7 @@ _ERRORS = 20
 def overview_of(environment: Environment) -> Overview:
     """The environment as it is now."""
     gathered = _Gathered(environment)
-    names = {str(id): gathered.name(id) for id in gathered.shown}
+    names = {str(id): gathered.name(id) for id in gathered.listed}
     names |= {str(index.id): names[on] for on, index in gathered.index_on.items() if on in names}
     errors = recent_errors(environment.stores.statuses.history(), gathered.statuses, names)
     snapshot = gathered.catalog.snapshot
@@ -146,8 +146,8 @@ class _Gathered:
         return {index.on: index for index in self.catalog.indexes() if not index.is_system}
 
     @cached_property
-    def shown(self) -> dict[GlobalId, Entry]:
-        """Relations and sinks of the users. A subsource is a part of its source, an index of its
+    def listed(self) -> dict[GlobalId, Entry]:
+        """The relations and sinks of users. A subsource is a part of its source, an index of its
         relation."""
         return {
             entry.id: entry
@@ -163,10 +163,10 @@ class _Gathered:
 
     @cached_property
     def depends_on(self) -> dict[GlobalId, list[GlobalId]]:
-        """The dependencies of each object that is shown. A subsource counts as its source."""
+        """The dependencies of each listed object. A subsource counts as its source."""
         return {
             id: [self._part_of(on) for on in sorted(entry.depends_on)]
-            for id, entry in self.shown.items()
+            for id, entry in self.listed.items()
         }
 
     def _part_of(self, id: GlobalId) -> GlobalId:
@@ -178,18 +178,18 @@ class _Gathered:
     @cached_property
     def uppers(self) -> dict[GlobalId, Timestamp]:
         own_uppers = {
-            id: frontier.upper for id in self.shown if (frontier := self._frontier(id)) is not None
+            id: frontier.upper for id in self.listed if (frontier := self._frontier(id)) is not None
         }
         return with_derived(own_uppers, self.depends_on)
 
     @cached_property
     def objects(self) -> dict[GlobalId, ObjectOverview]:
         newest = max(self.uppers.values(), default=Timestamp(0))
-        stalled = {id for id in self.shown if self._status(id) in PROBLEMS}
-        return {id: self._object(id, entry, newest, stalled) for id, entry in self.shown.items()}
+        stalled = {id for id in self.listed if self._status(id) in PROBLEMS}
+        return {id: self._object(id, entry, newest, stalled) for id, entry in self.listed.items()}
 
     def name(self, id: GlobalId) -> str:
-        return str(self.shown[id].name)
+        return str(self.listed[id].name)
 
     def _frontier(self, id: GlobalId) -> GroupFrontier | None:
         """The frontier of the object's group; of a view, that of its index."""
@@ -206,7 +206,7 @@ class _Gathered:
         return object_status
 
     def _status(self, id: GlobalId) -> str:
-        if isinstance(self.shown[id], QuarantinedEntry):
+        if isinstance(self.listed[id], QuarantinedEntry):
             return "broken"
         status = self._status_entry(id)
         return status.status if status is not None else "created"

@@ -32,13 +32,12 @@ class PeekRows:
     provided: Mapping[StorageCollectionId, pa.Table]
     is_as_of: bool
     start: StatementStart | None = None
-    """If it is given, temporary and created tables are read as they were then."""
+    """If not None, temporary and created tables are read as they were at this moment."""
 
     def at(
         self, read: Set[StorageCollectionId], at: Timestamp
     ) -> dict[StorageCollectionId, pa.Table]:
-        """The rows, at the time ``at``, of the relations among ``read`` that are no collections of
-        the lake."""
+        """The rows, at the time ``at``, of those relations of ``read`` that are not in the lake."""
         rows = {id: self._system_rows(id.source_id, at) for id in read if id.is_system}
         for id in read - rows.keys():
             if id in self.provided:
@@ -48,8 +47,8 @@ class PeekRows:
                 state = temporary if self.start is None else self.start.temporary
                 rows[id] = state.rows_of(self._catalog.relation(id.source_id))
             elif self.transaction is not None and id.source_id in self.transaction.created:
-                made = self._catalog.relation(id.source_id)
-                rows[id] = self.transaction.created_rows(made, self.start)
+                table = self._catalog.relation(id.source_id)
+                rows[id] = self.transaction.created_rows(table, self.start)
         return rows
 
     def _system_rows(self, id: GlobalId, at: Timestamp) -> pa.Table:

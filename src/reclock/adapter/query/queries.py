@@ -219,7 +219,7 @@ class QueryExecution:
             if read_time.needs_frontiers(as_of, is_serializable=is_serializable)
             else frozenset[str]()
         )
-        frontiers = read_time.known(self.environment, relevant)
+        frontiers = read_time.frontiers_of(self.environment, relevant)
         return read_time.choose(
             frontiers,
             self._oracle_ts(),
@@ -332,7 +332,7 @@ class QueryExecution:
         return SYSTEM_CLUSTER_ID if is_about_system else active
 
     def _await_controllers(self, definition: Plan) -> None:
-        """Wait until the controllers have created what the query reads."""
+        """Wait until the controllers have created the collections that the query reads."""
         if groups_of(definition, self.created):
             self.context.await_storage()
         self.controller().await_frontier(self.context.catalog_ts, self.context.cancellation.pause)
@@ -412,20 +412,20 @@ def with_indexes(
 
 
 def groups_of(
-    plan: Plan, made: Set[GlobalId] = frozenset(), *, is_as_of: bool = False
+    plan: Plan, created: Set[GlobalId] = frozenset(), *, is_as_of: bool = False
 ) -> frozenset[str]:
     """The frontier groups that a plan reads.
 
     System relations belong to none, since they are read as they are now; with ``AS OF``, those that
-    storage manages are read as of that time. The tables ``made`` by the transaction, and temporary
-    tables, belong to none.
+    storage manages are read as of that time. The tables that the transaction has ``created``, and
+    temporary tables, belong to none.
     """
     read = [
         id
         for id in collections(plan)
         if id.has_times or (is_as_of and id.is_system and id.collection is CollectionType.TABLE)
     ]
-    return frozenset(id.group for id in read if id.source_id not in made)
+    return frozenset(id.group for id in read if id.source_id not in created)
 
 
 def _closing(

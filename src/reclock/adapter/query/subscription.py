@@ -78,19 +78,19 @@ class ChangeInputs:
 
 @dataclass(slots=True)
 class Subscription:
-    """One SUBSCRIBE, at the catalog of its beginning."""
+    """One SUBSCRIBE, on the catalog at its start."""
 
     context: StatementContext
     statement: SubscribeQuery
     _defined: Definition = field(init=False)
     _definition: ChangeInputs = field(init=False)
-    """The query over tables and sources alone. They are held at the last time that was sent."""
+    """The query over tables and sources alone, whose read hold is at the last time that was sent."""
     _hold_scope: ExitStack = field(init=False)
     _behind_since: float | None = None
     """When, on this process's monotonic clock, the wait for an index began."""
 
     def run(self) -> Result:
-        """The updates as they become known. Raises what queries raise, and ``DroppedMeanwhile``."""
+        """The updates, as times become complete. Raises what queries raise, and ``DroppedMeanwhile``."""
         self._defined = definition_of(self.statement.select.plan, self._catalog)
         self._definition = ChangeInputs(self._defined.plan)
         check_maintainable(self._definition.plan)
@@ -116,7 +116,7 @@ class Subscription:
             )
         try:
             self._hold(self._definition, at)
-            while has_times and not self._is_over(at):  # AS OF names a time to come
+            while has_times and not self._is_over(at):  # AS OF a future time
                 yield from self._nothing_yet()
             if self.statement.has_snapshot:
                 yield from self._computed(at, None)
@@ -149,9 +149,9 @@ class Subscription:
         cluster if they are up to date."""
         last = Timestamp(upper - 1)
         level = {
-            index.on: (index, has)
-            for index, has in self._indexes()
-            if has.since <= last and self._is_level(has.upper, upper)
+            index.on: (index, frontier)
+            for index, frontier in self._indexes()
+            if frontier.since <= last and self._is_level(frontier.upper, upper)
         }
         plan, chosen = arranged(
             self.statement.select.plan,
@@ -164,17 +164,17 @@ class Subscription:
         try:
             self._hold(inputs, last)
         except (NotReadable, UnknownCollection):
-            # of an index; the definition's inputs are held already
+            # an index cannot be held; the definition's inputs are held already
             if inputs.upper is None:
                 raise
             inputs = self._definition
             self._hold(inputs, last)
         return inputs
 
-    def _is_level(self, has: Timestamp, upper: Timestamp) -> bool:
-        """Whether an index that is complete below ``has`` is complete below ``upper``: no input of
-        the query changes in between."""
-        return has >= upper or not self._times(self._definition, has, upper)
+    def _is_level(self, index_upper: Timestamp, upper: Timestamp) -> bool:
+        """Whether an index that is complete below ``index_upper`` is complete below ``upper``: no
+        input of the query changes in between."""
+        return index_upper >= upper or not self._times(self._definition, index_upper, upper)
 
     def _awaited(self, inputs: ChangeInputs, upper: Timestamp) -> tuple[ChangeInputs, Timestamp]:
         """The inputs to continue with from ``upper``, and the time below which they are complete.
@@ -196,7 +196,7 @@ class Subscription:
         return inputs, upper
 
     def _hold(self, inputs: ChangeInputs, at: Timestamp) -> None:
-        """Hold the definition's inputs and ``inputs`` at ``at``, then release the holds before."""
+        """Hold the definition's inputs and ``inputs`` at ``at``, then release the earlier holds."""
         groups = self._definition.groups | inputs.groups
         with ExitStack() as scope:
             if groups:
@@ -207,7 +207,7 @@ class Subscription:
     # --- time ---
 
     def _check_times(self) -> None:
-        """Raises ``UnsupportedSql`` if the query reads a relation that is only known as of now."""
+        """Raises ``UnsupportedSql`` if the query reads a relation that has no times."""
         for id in sorted(collections(self._definition.plan)):
             if id.is_transient:
                 raise UnsupportedSql(
@@ -256,7 +256,7 @@ class Subscription:
         """The time below which all groups are complete. Idle groups are advanced to the oracle's
         read timestamp."""
         now = self._now()
-        frontiers = read_time.known(self._environment, inputs.groups)
+        frontiers = read_time.frontiers_of(self._environment, inputs.groups)
         idle = [
             group
             for group, frontier in frontiers.items()

@@ -214,7 +214,7 @@ def _late(
     ]
     return {
         group: frontier
-        for group, frontier in known(environment, maybe_late).items()
+        for group, frontier in frontiers_of(environment, maybe_late).items()
         if frontier.upper <= at
     }
 
@@ -233,7 +233,7 @@ def _describe(
     )
 
 
-def known(environment: Environment, groups: Iterable[str]) -> dict[str, GroupFrontier]:
+def frontiers_of(environment: Environment, groups: Iterable[str]) -> dict[str, GroupFrontier]:
     """The frontiers of all of ``groups``. Raises ``UnknownCollection`` for a group that does not
     exist."""
     group_names = frozenset(groups)

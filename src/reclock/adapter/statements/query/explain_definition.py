@@ -115,18 +115,18 @@ def _required(required: Requirements, snapshot: CatalogSnapshot) -> Iterator[str
 def _changes(
     differences: Iterator[tuple[CatalogObject | None, CatalogObject | None]],
 ) -> Iterator[str]:
-    """A line for each object: ``+`` is new, ``-`` goes, ``~`` changes. Ids are those that the next
-    statement would get."""
+    """A line for each object: ``+`` is created, ``-`` dropped, ``~`` altered. New ids are those that
+    the next statement would get."""
     for before, after in differences:
-        thing = before if after is None else after
-        assert thing is not None
-        kind = spec_of(thing).kind
+        object = before if after is None else after
+        assert object is not None
+        kind = spec_of(object).kind
         if kind in _UNSHOWN:
             continue
-        key = spec_of(thing).key_of(thing)
-        name = f"{kind} {encode(thing)[1] if isinstance(key, tuple) else key}"
+        key = spec_of(object).key_of(object)
+        name = f"{kind} {encode(object)[1] if isinstance(key, tuple) else key}"
         if after is None:
-            yield f"- {name}: {json.dumps(label(thing), ensure_ascii=False)}"
+            yield f"- {name}: {json.dumps(label(object), ensure_ascii=False)}"
         elif before is None:
             fields = (f"{field} {text}" for field, text in _fields(after).items())
             yield f"+ {name}: {', '.join(fields)}"
@@ -140,9 +140,9 @@ def _changes(
             yield f"~ {name}: {', '.join(fields)}"
 
 
-def _fields(thing: CatalogObject) -> dict[str, str]:
-    """The fields that have a value, as JSON, without those that only the commit decides."""
-    value = json.loads(encode(thing)[2])
+def _fields(object: CatalogObject) -> dict[str, str]:
+    """The fields that have a value, as JSON, without those that the commit sets."""
+    value = json.loads(encode(object)[2])
     return {
         field: json.dumps(content, ensure_ascii=False)
         for field, content in sorted(value.items())

@@ -43,11 +43,8 @@ def _(statement: ReassignOwned, context: AuthorizationContext) -> Requirements:
 
 @defines(ReassignOwned)
 def _(statement: ReassignOwned, change: CatalogChange) -> None:
-    _give(
-        [thing for thing in owned(change.tx.snapshot) if thing.owner_role_id in statement.role_ids],
-        statement.to,
-        change,
-    )
+    objects = owned(change.tx.snapshot)
+    _give([o for o in objects if o.owner_role_id in statement.role_ids], statement.to, change)
     for member in list(change.tx.snapshot.roles.values()):
         granted = {
             of: statement.to if by in statement.role_ids else by
@@ -64,12 +61,12 @@ def _(statement: ReassignOwned, change: CatalogChange) -> None:
         )
 
 
-def _give(things: Sequence[Owned], to: str, change: CatalogChange) -> None:
-    for thing in things:
-        privileges = acl.with_owner(thing.privileges, thing.owner_role_id, to)
-        change.tx.update(replace(thing, owner_role_id=to, privileges=privileges))
-        name = name_of(change.tx.snapshot, thing)
-        change.audit("alter", type_of(thing), name, new_owner=role_name(change.tx.snapshot, to))
+def _give(objects: Sequence[Owned], to: str, change: CatalogChange) -> None:
+    for object in objects:
+        privileges = acl.with_owner(object.privileges, object.owner_role_id, to)
+        change.tx.update(replace(object, owner_role_id=to, privileges=privileges))
+        name = name_of(change.tx.snapshot, object)
+        change.audit("alter", type_of(object), name, new_owner=role_name(change.tx.snapshot, to))
 
 
 @requires(DropOwned)
@@ -84,10 +81,10 @@ def _(statement: DropOwned, change: CatalogChange) -> None:
     for id, create_sql in statement.redefined:
         change.redefine(id, create_sql)
     for role_id in statement.role_ids:
-        for thing in list(owned(change.tx.snapshot)):
-            remaining = acl.revoked(thing.privileges, role_id)
-            if remaining != thing.privileges:
-                change.tx.update(replace(thing, privileges=remaining))
+        for object in list(owned(change.tx.snapshot)):
+            remaining = acl.revoked(object.privileges, role_id)
+            if remaining != object.privileges:
+                change.tx.update(replace(object, privileges=remaining))
         for grant in acl_of(change.tx.snapshot, None):
             if grant.grantee == role_id:
                 change.tx.delete(SystemPrivilege(grant.grantee, grant.grantor, grant.privileges))
@@ -98,7 +95,7 @@ def _(statement: DropOwned, change: CatalogChange) -> None:
 
 
 def _placing(context: AuthorizationContext, target: Target, owner_id: str) -> Iterator[Need]:
-    """The privilege with which the new owner could have created the object there."""
+    """The privilege that the new owner needs: the one to create such an object there."""
     match context.snapshot.get(*target) if target is not None else None:
         case Item(schema_id=schema_id):
             yield Need((Kind.SCHEMA, schema_id), Privilege.CREATE, owner_id)

@@ -92,30 +92,30 @@ class StatementChanges:
     def write(
         self, table: RelationEntry, rows: pa.Table, *, has_read_present: bool = False
     ) -> None:
-        """Write the rows of a part, with their diffs. Rows that go were in the table before the
-        statement, or, if the part ``has_read_present``, may be of an earlier part.
+        """Write the rows of a part, with their diffs. Removed rows were in the table before the
+        statement. If the part ``has_read_present``, an earlier part may have added them.
 
-        Raises ``RowChangedTwice``, or then ``RowAffectedTwice``, if an earlier part wrote them, and
-        what every write raises.
+        If an earlier part wrote a removed row, raises ``RowAffectedTwice`` if the part
+        ``has_read_present``, otherwise ``RowChangedTwice``. Raises what every write raises.
         """
         written = self._written.setdefault(table.id, [])
-        gone = _of_sign(rows, -1)
-        if written and gone.num_rows:
+        removed = _of_sign(rows, -1)
+        if written and removed.num_rows:
             row = KeyColumns(table.desc.names, are_nulls_equal=True)
             for earlier in written:
                 changed = earlier if has_read_present else _of_sign(earlier, -1)
-                if len(np.intersect1d(row.hashes(gone)[0], row.hashes(changed)[0])):
+                if len(np.intersect1d(row.hashes(removed)[0], row.hashes(changed)[0])):
                     raise RowAffectedTwice if has_read_present else RowChangedTwice(table.name.item)
         written.append(rows)
         self.transaction.write(table, rows, self.context.catalog)
 
     def follow(self, table: RelationEntry, removed: pa.Table, added: pa.Table | None) -> None:
-        """Let foreign keys act on rows that went from the table and, in an update, those that came
-        in their places."""
+        """Register rows that were removed from the table, and in an update the rows that replace
+        them, for the actions of foreign keys."""
         self._changed.append((table, removed, added))
 
     def follow_all(self) -> None:
-        """Carry out the actions of foreign keys, after the last part."""
+        """Carry out the actions of foreign keys. Call it after the last part."""
         names = self.context.planner.names_at(self.context.catalog)
         run = partial(self.query, reads_present=True)
         actions = ReferentialActions(self.transaction, self.context.catalog, names, run)

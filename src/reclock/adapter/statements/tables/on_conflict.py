@@ -107,8 +107,9 @@ class InsertOrUpdate:
         return read_all(result, numbered_schema(plan.desc))
 
     def _repeated(self, rows: pa.Table, is_present: Sequence[bool]) -> Iterator[int]:
-        """The numbers of rows with the key of an earlier one."""
-        seen: dict[str, set[tuple[Any, ...]]] = {}
+        """The numbers of rows that have the same key as an earlier row. Raises ``RowAffectedTwice`` for
+        an update."""
+        earlier_keys: dict[str, set[tuple[Any, ...]]] = {}
         columns = [
             (c.arbiter, [rows.column(name).to_pylist() for name in c.arbiter.columns])
             for c in self.action.conflicts
@@ -118,13 +119,15 @@ class InsertOrUpdate:
                 arbiter.name: tuple(values[number] for values in of_key)
                 for arbiter, of_key in columns
             }
-            unlike = {
+            never_equal = {
                 arbiter.name
                 for arbiter, _ in columns
                 if None in keys[arbiter.name] and not arbiter.are_nulls_equal
             }
             is_repeated = any(
-                key in seen.get(name, ()) for name, key in keys.items() if name not in unlike
+                key in earlier_keys.get(name, ())
+                for name, key in keys.items()
+                if name not in never_equal
             )
             if is_repeated and self.action.is_update:
                 raise RowAffectedTwice
@@ -132,7 +135,7 @@ class InsertOrUpdate:
                 yield number
             elif not present or self.action.is_update:
                 for name, key in keys.items():
-                    seen.setdefault(name, set()).add(key)
+                    earlier_keys.setdefault(name, set()).add(key)
 
     def _result(self, written: pa.Table) -> Result:
         tag = f"{self.statement.tag} {written.num_rows}"

@@ -115,7 +115,7 @@ class ReferentialActions:
         return changed
 
     def _plan(self, key: ForeignKey, action: str, changed: pa.Table) -> Plan:
-        """The referring rows, and behind each the row that comes, unless it is deleted."""
+        """The referring rows and, unless they are deleted, after each the row that replaces it."""
         table, width = key.table, len(key.table.desc)
         positions = [table.desc.names.index(column) for column in key.columns]
         columns = [Column(column, table.desc.types[i]) for column, i in zip(key.columns, positions)]
@@ -125,7 +125,7 @@ class ReferentialActions:
             )
             columns += [Column(f"new{i}", type) for i, type in enumerate(types)]
         rows: Plan = Get(table.collection, table.name.item, table.desc)
-        given = Get(WRITTEN, "changed", RelationDesc(tuple(columns)))
+        changed_keys = Get(WRITTEN, "changed", RelationDesc(tuple(columns)))
         equal = [
             Call("=", (ColumnRef(i, type), ColumnRef(width + place, type)), BOOLEAN)
             for place, i in enumerate(positions)
@@ -134,7 +134,7 @@ class ReferentialActions:
         looked_up = lookup_values(key.constraint, table, changed)
         if looked_up is not None:
             rows = reading_only(rows, rows, *looked_up)
-        pairs = join(rows, given, JoinKind.INNER, equal)
+        pairs = join(rows, changed_keys, JoinKind.INNER, equal)
         new: list[Scalar] = column_refs(table.desc)
         if action == "CASCADE" and changed.num_columns == len(positions):
             return compute(pairs, new, table.desc.names)
@@ -146,8 +146,8 @@ class ReferentialActions:
                 default = default_of(table, position, self.session)
                 new[position] = default or Literal(None, column.type)
             else:
-                came = width + len(positions) + place
-                new[position] = assign(ColumnRef(came, pairs.desc.types[came]), column)
+                new_key = width + len(positions) + place
+                new[position] = assign(ColumnRef(new_key, pairs.desc.types[new_key]), column)
         names = [f"c{i}" for i in range(2 * width)]
         return compute(pairs, [*column_refs(table.desc), *new], names)
 
