@@ -45,12 +45,12 @@ COUNTS = ("count", "regr_count")
 """Aggregates that are 0 over no rows; every other one is NULL."""
 
 
-def _one(types: Types) -> ScalarType | None:
+def _only_type(types: Types) -> ScalarType | None:
     return (types[0] or DOUBLE) if len(types) == 1 else None
 
 
 def _sum(types: Types, constants: Mapping[int, object]) -> Signature | None:
-    type = _one(types)
+    type = _only_type(types)
     if type is None:
         return None
     match type.name:
@@ -186,12 +186,12 @@ def _write_deviation(engine: str, *, is_root: bool, is_sample: bool) -> Writer:
                 f"* (x - {mean}))"
             )
         variance = f"({squares} / CAST({count} - {less} AS DOUBLE))"
-        found = (
+        deviation = (
             f"(CASE WHEN {count} <= {less} THEN CAST(NULL AS DOUBLE) ELSE "
             f"{f'sqrt({variance})' if is_root else variance} END)"
         )
         largest = call("max", site, f"abs({site.arguments[0]})")
-        return write_cast(engine, within_range(engine, found, largest), DOUBLE, site.result)
+        return write_cast(engine, within_range(engine, deviation, largest), DOUBLE, site.result)
 
     return write
 
@@ -199,7 +199,7 @@ def _write_deviation(engine: str, *, is_root: bool, is_sample: bool) -> Writer:
 def _deviation(types: Types, constants: Mapping[int, object]) -> Signature | None:
     """A standard deviation or variance, computed in floating point. Of exact numbers it is a
     numeric of 15 significant digits."""
-    type = _one(types)
+    type = _only_type(types)
     if type is None or not type.is_number:
         return None
     return (DOUBLE,), DOUBLE if type.is_float else numeric(scale=FLOAT_SCALE)

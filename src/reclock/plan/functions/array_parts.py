@@ -120,11 +120,11 @@ def _positions(engine: str) -> Writer:
 
 def _position_from(engine: str) -> Writer:
     def write(site: Site) -> str:
-        found, start = _POSITIONS[engine].format(*site.arguments), site.arguments[2]
+        positions, start = _POSITIONS[engine].format(*site.arguments), site.arguments[2]
         if engine == "duckdb":
-            first = f"list_min(list_filter({found}, lambda i: i >= {start}))"
+            first = f"list_min(list_filter({positions}, lambda i: i >= {start}))"
         else:
-            first = f"array_min(filter({found}, i -> i >= {start}))"
+            first = f"array_min(filter({positions}, i -> i >= {start}))"
         return f"CAST({first} AS {type_sql(engine, site.result)})"
 
     return write
@@ -183,7 +183,7 @@ def _both_arrays(types: Types, constants: Mapping[int, object]) -> Signature | N
     return ((array(common),) * 2, BOOLEAN) if common is not None else None
 
 
-def _some(engine: str, items: str, condition: str) -> str:
+def _is_any(engine: str, items: str, condition: str) -> str:
     """Whether ``condition``, an expression of ``e`` that is never NULL, is true of an element."""
     if engine == "spark":
         return f"exists({items}, e -> {condition})"
@@ -203,11 +203,11 @@ def _of_sets(engine: str, body: Callable[[str, str, str], str]) -> Writer:
 
 
 def _overlaps(engine: str, left: str, right: str) -> str:
-    return _some(engine, left, _holds(engine, right, "e"))
+    return _is_any(engine, left, _holds(engine, right, "e"))
 
 
 def _contains(engine: str, left: str, right: str) -> str:
-    return f"NOT {_some(engine, right, f'NOT {_holds(engine, left, chr(101))}')}"
+    return f"NOT {_is_any(engine, right, f'NOT {_holds(engine, left, chr(101))}')}"
 
 
 for _name, _about, _body in (
@@ -312,15 +312,15 @@ def _filled(engine: str) -> Writer:
 
         def filled(packed: str) -> str:
             names = [f"{packed}.n{place}" for place in range(len(sizes))]
-            made = f"{packed}.x"
+            value = f"{packed}.x"
             for name in reversed(names):
-                made = copies(made, name)
+                value = copies(value, name)
             total = " * ".join(f"CAST({name} AS DOUBLE)" for name in names)
             return (
                 f"CASE WHEN {' OR '.join(f'{name} IS NULL' for name in names)} THEN {null} "
                 f"WHEN {' OR '.join(f'{name} < 0' for name in names)} THEN {too_many} "
                 f"WHEN {total} > {_MOST_ELEMENTS} THEN {too_many} "
-                f"WHEN {total} = 0 THEN {_EMPTY[engine]} ELSE {made} END"
+                f"WHEN {total} = 0 THEN {_EMPTY[engine]} ELSE {value} END"
             )
 
         named = {"x": value} | {f"n{place}": length for place, length in enumerate(sizes)}

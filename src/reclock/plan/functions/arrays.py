@@ -32,15 +32,16 @@ Signature = tuple[tuple[ScalarType, ...], ScalarType]
 
 
 def on_array(
-    rest: Callable[[ScalarType], tuple[ScalarType, ...]],
-    answers: Callable[[ScalarType], ScalarType],
+    other_types: Callable[[ScalarType], tuple[ScalarType, ...]],
+    result: Callable[[ScalarType], ScalarType],
 ) -> Resolver:
-    """The first argument is an array; ``rest`` are the types of the others by its element's."""
+    """The first argument is an array; ``other_types`` and ``result`` have the type of its
+    elements."""
 
     def resolve(types: Types, constants: Mapping[int, object]) -> Signature | None:
         if not types or types[0] is None or types[0].element is None:
             return None
-        return exact(((types[0], *rest(types[0].element)), answers(types[0].element)))(
+        return exact(((types[0], *other_types(types[0].element)), result(types[0].element)))(
             types, constants
         )
 
@@ -72,11 +73,13 @@ def printed(types: Types, constants: Mapping[int, object]) -> Signature | None:
 
 def _list(engine: str) -> Writer:
     def write(site: Site) -> str:
-        made = _one(engine)(site)
+        elements = _listed(engine)(site)
         if site.result.dimensions == 1:
-            return made
+            return elements
         error = raised(engine, "2202E", f"'{MISMATCH}'")
-        return with_value(engine, made, of_one_shape(engine, "v", site.result.dimensions, error))
+        return with_value(
+            engine, elements, of_one_shape(engine, "v", site.result.dimensions, error)
+        )
 
     return write
 
@@ -247,7 +250,7 @@ scalar(
 )
 
 
-def _one(engine: str) -> Writer:
+def _listed(engine: str) -> Writer:
     return lambda site: (
         f"CAST({listed(engine, *site.arguments)} AS {type_sql(engine, site.result)})"
     )
@@ -262,8 +265,8 @@ scalar(
     "only element",
     "An array of one value, of whatever type.",
     _only_element,
-    duckdb=_one("duckdb"),
-    spark=_one("spark"),
+    duckdb=_listed("duckdb"),
+    spark=_listed("spark"),
 )
 scalar("elements", "A row for each element.", on_array(lambda element: (), array), "{0}")
 

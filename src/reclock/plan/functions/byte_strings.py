@@ -132,7 +132,7 @@ def _digits(site: Site) -> list[str]:
     return [f"hex({argument})" for argument, type in pairs if type == BYTEA]
 
 
-def _each(make: object, *arguments: object) -> dict[str, Writer]:
+def _for_engines(make: object, *arguments: object) -> dict[str, Writer]:
     assert callable(make)
     return {engine: make(engine, *arguments) for engine in ENGINES}
 
@@ -141,56 +141,56 @@ scalar(
     "encode",
     "The bytes as text, in `hex`, `base64` or `escape`.",
     exact(((BYTEA, TEXT), TEXT)),
-    **_each(_encoded),
+    **_for_engines(_encoded),
 )
 scalar(
     "decode",
     "The bytes that a text spells in `hex`, `base64` or `escape`.",
     exact(((TEXT, TEXT), BYTEA)),
-    **_each(_from_digits, "decoded"),
+    **_for_engines(_from_digits, "decoded"),
 )
 scalar(
     "convert_from",
     "The text that the bytes are in an encoding, which is `UTF8`.",
     exact(((BYTEA, TEXT), TEXT)),
-    **_each(_decoded_text),
+    **_for_engines(_decoded_text),
 )
 scalar(
     "convert_to",
     "The bytes of a text in an encoding, which is `UTF8`.",
     exact(((TEXT, TEXT), BYTEA)),
-    **_each(_from_digits, "bytes_of"),
+    **_for_engines(_from_digits, "bytes_of"),
 )
 for _bits in (224, 256, 384, 512):
     scalar(
         f"sha{_bits}",
         f"The SHA-{_bits} hash of the bytes.",
         exact(((BYTEA,), BYTEA)),
-        **_each(_hashed, _bits),
+        **_for_engines(_hashed, _bits),
     )
 scalar(
     "bytes substring",
     "The part of bytes from an index, counted from 1, to the end or of a length.",
     exact(((BYTEA, INTEGER), BYTEA), ((BYTEA, INTEGER, INTEGER), BYTEA)),
-    **_each(_part),
+    **_for_engines(_part),
 )
 scalar(
     "get_byte",
     "The byte at an index, counted from 0.",
     exact(((BYTEA, INTEGER), INTEGER)),
-    **_each(_byte),
+    **_for_engines(_byte),
 )
 scalar(
     "set_byte",
     "The bytes with another value of the one at an index, counted from 0.",
     exact(((BYTEA, INTEGER, INTEGER), BYTEA)),
-    **_each(_with_byte),
+    **_for_engines(_with_byte),
 )
 scalar(
     "set_bit",
     "The bytes with another value of the bit at an index, counted from 0.",
     exact(((BYTEA, BIGINT, INTEGER), BYTEA)),
-    **_each(_with_bit),
+    **_for_engines(_with_bit),
 )
 scalar(
     "bit_count",
@@ -223,7 +223,7 @@ scalar(
     "bytes overlay",
     "The bytes with the part from an index on, of a length, replaced by the second argument.",
     exact(((BYTEA, BYTEA, INTEGER), BYTEA), ((BYTEA, BYTEA, INTEGER, INTEGER), BYTEA)),
-    **_each(_overlaid),
+    **_for_engines(_overlaid),
 )
 scalar(
     "bytes reverse",

@@ -30,18 +30,20 @@ def _character(engine: str) -> Writer:
 
 
 def _initials(engine: str) -> Writer:
-    """Words are of letters and digits."""
+    """``initcap``: words consist of letters and digits."""
 
     def write(site: Site) -> str:
         parts = string(engine, r"[\p{L}\p{N}]+|[^\p{L}\p{N}]+")
         first = in_case("upper", engine, "substring(word, 1, 1)")
-        others = in_case("lower", engine, "substring(word, 2)")
+        following = in_case("lower", engine, "substring(word, 2)")
         text = site.arguments[0]
         if engine == "duckdb":
             words = f"regexp_extract_all({text}, {parts})"
-            return f"array_to_string(list_transform({words}, lambda word: {first} || {others}), '')"
+            return (
+                f"array_to_string(list_transform({words}, lambda word: {first} || {following}), '')"
+            )
         words = f"regexp_extract_all({text}, {parts}, 0)"
-        return f"array_join(transform({words}, word -> {first} || {others}), '')"
+        return f"array_join(transform({words}, word -> {first} || {following}), '')"
 
     return write
 

@@ -54,17 +54,17 @@ def _keys(engine: str, site: Site, first: int) -> list[_Key]:
         if word not in DIRECTIONS:
             raise InternalError(f"no direction of an ordered aggregate: {word!r}")
         keys.append(_Key(sorted_by(i), str(word)))
-    others = [
+    arguments = [
         site.arguments[place] if site.types[place].is_range else sorted_by(place)
         for place in range(first)
         if place not in site.constants
     ]
     keyed = {key.sql for key in keys}
-    return [*keys, *(_Key(sql, ASCENDING) for sql in others if sql not in keyed)]
+    return [*keys, *(_Key(sql, ASCENDING) for sql in arguments if sql not in keyed)]
 
 
 def _duckdb_order(site: Site, first: int) -> str:
-    """ORDER BY of what is no constant, which DuckDB refuses there."""
+    """ORDER BY, without constants, which DuckDB refuses there."""
     constants = {site.arguments[i] for i in site.constants}
     terms = [
         f"{key.sql} {key.direction}"

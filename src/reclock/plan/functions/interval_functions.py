@@ -34,13 +34,13 @@ def interval_to_text(engine: str, interval: str) -> str:
         size = f"abs({us})"
         clock_text = f"concat({sign}, {clock(engine, size)})"
         plus = f"CASE WHEN {days} > 0 AND {months} < 0 THEN '+' ELSE '' END"
-        shown = [
+        parts_of_text = [
             _counted(f"({months} {div} 12)", "year", "''", text),
             _counted(f"({months} % 12)", "mon", "''", text),
             _counted(days, "day", plus, text),
             f"CASE WHEN {us} <> 0 OR ({months} = 0 AND {days} = 0) THEN {clock_text} END",
         ]
-        return f"concat_ws(' ', {', '.join(shown)})"
+        return f"concat_ws(' ', {', '.join(parts_of_text)})"
 
     text = _TEXT[engine]
     return computed(engine, [interval], body)
@@ -184,7 +184,7 @@ def _make_interval(engine: str, site: Site) -> str:
     return computed(engine, site.arguments, body) if site.arguments else body()
 
 
-def _made(
+def _make_interval_types(
     types: Types, constants: Mapping[int, object]
 ) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
     """An interval of years, months, weeks, days, hours and minutes as integers, and seconds as a
@@ -196,7 +196,7 @@ def _made(
 
 
 def _date_bin(engine: str, site: Site) -> str:
-    """The start of the moment's bin: bins have one size, and are counted from an origin."""
+    """The start of the timestamp's bin. All bins have one size; one of them starts at the origin."""
 
     def body(stride: str, moment: str, origin: str) -> str:
         size = f"CAST({span(engine, stride)} AS BIGINT)"
@@ -289,7 +289,7 @@ _register(
 _register(
     "make_interval",
     "The interval of so many years, months, weeks, days, hours, minutes and seconds.",
-    _made,
+    _make_interval_types,
     _make_interval,
 )
 _register(

@@ -39,11 +39,11 @@ def in_case(case: str, engine: str, text: str) -> str:
     moves = [(code, code + by) for ranges, by in _MOVES[case].items() for code in _letters(ranges)]
     before, after = (string(engine, "".join(chr(move[side]) for move in moves)) for side in (0, 1))
     letters = f"regexp_extract_all({text}, {string(engine, '(?s).')}, 0)"
-    one = (
+    converted = (
         f"CASE WHEN letter RLIKE {listed} THEN translate(letter, {before}, {after}) ELSE "
         f"{case}(letter) END"
     )
     return (
         f"(CASE WHEN {text} RLIKE {listed} THEN array_join(transform({letters}, letter -> "
-        f"{one}), '') ELSE {case}({text}) END)"
+        f"{converted}), '') ELSE {case}({text}) END)"
     )

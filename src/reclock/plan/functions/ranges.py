@@ -20,13 +20,13 @@ from reclock.plan.functions.typing import is_implicit
 Signature = tuple[tuple[ScalarType, ...], ScalarType]
 
 
-def _bound_type(type: ScalarType, given: ScalarType | None) -> ScalarType | None:
-    """The type of a bound or a value of such a range, where a value of type ``given`` stands; None
-    if that cannot be one. A numeric keeps its digits."""
+def _bound_type(type: ScalarType, argument: ScalarType | None) -> ScalarType | None:
+    """The type of a bound or an element of a range, given as a value of type ``argument``; None if it
+    cannot be one. A numeric keeps its digits."""
     bound = RANGE_TYPES[type.name].bound
-    if given is None or not is_implicit(given, bound):
-        return bound if given is None else None
-    return given if bound == numeric() else bound
+    if argument is None or not is_implicit(argument, bound):
+        return bound if argument is None else None
+    return argument if bound == numeric() else bound
 
 
 # --- constructors ---

@@ -151,8 +151,8 @@ def _replaced(
     )
     pattern = expression.written(engine)
     if not is_global:
-        options, _, rest = pattern.partition(")")
-        pattern, new = rf"{options})\A(.*?)({rest})", f"$1{new}"
+        options, _, body = pattern.partition(")")
+        pattern, new = rf"{options})\A(.*?)({body})", f"$1{new}"
     return f"regexp_replace({text}, {string(engine, pattern)}, {string(engine, new)})"
 
 
@@ -173,21 +173,21 @@ def _replace(engine: str) -> Writer:
         start, number = _counts(site, (3, 1, 1), (4, 1, 0))
         if expression is None or by is None or start is None or number is None:
             return _null(engine, site)
-        known = expression
+        regex = expression
 
         def body(text: str) -> str:
-            rest = _rest(text, start, known)
+            searched = _from_start(text, start, regex)
             before = f"substr({text}, 1, {start - 1})"
             if number < 2:
-                replaced = _replaced(engine, rest, known, by, is_global=number == 0)
+                replaced = _replaced(engine, searched, regex, by, is_global=number == 0)
                 return f"concat({before}, {replaced})"
-            place = _place(engine, rest, known, number)
-            match = _nth(engine, _all_matches(engine, rest, known), number)
-            new = _replaced(engine, match, known, by, is_global=False)
-            behind = f"substr({rest}, {place} + length({match}))"
+            place = _place(engine, searched, regex, number)
+            match = _nth(engine, _all_matches(engine, searched, regex), number)
+            new = _replaced(engine, match, regex, by, is_global=False)
+            behind = f"substr({searched}, {place} + length({match}))"
             return (
                 f"CASE WHEN {match} IS NULL THEN {text} ELSE concat({before}, "
-                f"substr({rest}, 1, CAST({place} - 1 AS INT)), {new}, {behind}) END"
+                f"substr({searched}, 1, CAST({place} - 1 AS INT)), {new}, {behind}) END"
             )
 
         return computed(engine, [site.arguments[0]], body)
@@ -196,7 +196,7 @@ def _replace(engine: str) -> Writer:
 
 
 def _counts(site: Site, *places: tuple[int, int, int]) -> list[int | None]:
-    """The constants at these places, each with its default and its least value."""
+    """The constants at these places, each given with its default and its least value."""
     values: list[int | None] = []
     for place, default, least in places:
         if place >= len(site.arguments):
@@ -221,7 +221,7 @@ def _at_end(site: Site, place: int) -> bool | None:
     return None if value is None else value == 1
 
 
-def _rest(text: str, start: int, expression: RegularExpression) -> str:
+def _from_start(text: str, start: int, expression: RegularExpression) -> str:
     """``text`` from ``start`` on, where the expression has the same matches as in the whole."""
     if start == 1:
         return text
@@ -276,7 +276,9 @@ def _count(engine: str) -> Writer:
         if expression is None or start is None:
             return _null(engine, site)
         size = "len" if engine == "duckdb" else "size"
-        matches = _all_matches(engine, _rest(site.arguments[0], start, expression), expression)
+        matches = _all_matches(
+            engine, _from_start(site.arguments[0], start, expression), expression
+        )
         return f"CAST({size}({matches}) AS {type_sql(engine, INTEGER)})"
 
     return write
@@ -288,7 +290,7 @@ def _substr(engine: str) -> Writer:
         start, number, group = _counts(site, (2, 1, 1), (3, 1, 1), (5, 0, 0))
         if expression is None or start is None or number is None or group is None:
             return _null(engine, site)
-        text = _rest(site.arguments[0], start, expression)
+        text = _from_start(site.arguments[0], start, expression)
         if group > len(expression.groups):
             return _null(engine, site)
         if number == 1 and not group:
@@ -319,15 +321,15 @@ def _instr(engine: str) -> Writer:
         is_end = _at_end(site, 4)
         if expression is None or start is None or number is None or is_end is None:
             return _null(engine, site)
-        known = expression
+        regex = expression
 
         def body(text: str) -> str:
-            rest = _rest(text, start, known)
-            match = _nth(engine, _all_matches(engine, rest, known), number)
-            place = f"{_place(engine, rest, known, number)} + {start - 1}"
+            searched = _from_start(text, start, regex)
+            match = _nth(engine, _all_matches(engine, searched, regex), number)
+            place = f"{_place(engine, searched, regex, number)} + {start - 1}"
             end = f" + length({match})" if is_end else ""
-            found = f"CASE WHEN {match} IS NULL THEN 0 ELSE {place}{end} END"
-            return f"CAST({found} AS {type_sql(engine, INTEGER)})"
+            position = f"CASE WHEN {match} IS NULL THEN 0 ELSE {place}{end} END"
+            return f"CAST({position} AS {type_sql(engine, INTEGER)})"
 
         return computed(engine, [site.arguments[0]], body)
 
@@ -335,7 +337,8 @@ def _instr(engine: str) -> Writer:
 
 
 def _rows_of_matches(engine: str) -> Writer:
-    """An array for each match, or for the first one: what its groups captured, or the match."""
+    """An array for each match, or only for the first: the texts of its groups, or of the match if the
+    expression has no groups."""
 
     def write(site: Site) -> str:
         flags = _flags(len(site.arguments), 2)
@@ -347,19 +350,19 @@ def _rows_of_matches(engine: str) -> Writer:
                 "regexp_matches of a regular expression that matches the empty text is not supported"
             )
         is_global = flags is not None and "g" in str(site.constants[flags])
-        known, groups = expression, range(1, len(expression.groups) + 1)
+        regex, groups = expression, range(1, len(expression.groups) + 1)
 
         def body(text: str) -> str:
-            columns = [_all_matches(engine, text, known, group) for group in groups or (0,)]
+            columns = [_all_matches(engine, text, regex, group) for group in groups or (0,)]
             if engine == "duckdb":
                 items = [f"list_extract({column}, i)" for column in columns]
             else:
                 items = [f"get({column}, CAST(i - 1 AS INT))" for column in columns]
             written = ", ".join(
-                _or_null(item, known, group)
+                _or_null(item, regex, group)
                 for item, group in zip(items, groups or (0,), strict=True)
             )
-            all_matches = _all_matches(engine, text, known)
+            all_matches = _all_matches(engine, text, regex)
             if engine == "duckdb":
                 last = f"len({all_matches})" if is_global else f"least(len({all_matches}), 1)"
                 return f"list_transform(range(1, {last} + 1), lambda i: [{written}])"
@@ -407,7 +410,7 @@ _REST = ((), (TEXT,), (INTEGER,), (INTEGER, INTEGER), (INTEGER, INTEGER, TEXT))
 def _replacement(
     types: Types, constants: Mapping[int, object]
 ) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
-    resolve = exact(*(((TEXT, TEXT, TEXT, *rest), TEXT) for rest in _REST))
+    resolve = exact(*(((TEXT, TEXT, TEXT, *others), TEXT) for others in _REST))
     signature = resolve(types, constants)
     has_start = signature is not None and INTEGER in signature[0]
     translate = partial(_expression, takes_global=not has_start)

@@ -80,11 +80,11 @@ def _within_length(engine: str) -> Writer:
         limit = TextLimit(int(str(most)), ignores_blanks)
         stripped = "rtrim(v, ' ')" if engine == "duckdb" else "trim(TRAILING ' ' FROM v)"
         error = raised(engine, "22001", string(engine, f"value too long for type {limit}"))
-        kept = stripped if ignores_blanks else f"left(v, {most})"
+        shortened = stripped if ignores_blanks else f"left(v, {most})"
         return with_value(
             engine,
             site.arguments[0],
-            f"CASE WHEN length({stripped}) > {most} THEN {error} ELSE {kept} END",
+            f"CASE WHEN length({stripped}) > {most} THEN {error} ELSE {shortened} END",
         )
 
     return write

@@ -85,7 +85,7 @@ def _moment(engine: str, day: str, time: str) -> str:
     return f"(CAST({day} AS TIMESTAMP) + to_microseconds({microseconds(time)}))"
 
 
-def _made(engine: str) -> Writer:
+def _make_time(engine: str) -> Writer:
     def body(hour: str, minute: str, second: str) -> str:
         rounded = (
             f"CAST(round_even({second} * 1000000, 0) AS BIGINT)"
@@ -110,6 +110,6 @@ scalar(
     "make_time",
     "The time of an hour, a minute and seconds.",
     exact(((INTEGER, INTEGER, DOUBLE), TIME)),
-    duckdb=_made("duckdb"),
-    spark=_made("spark"),
+    duckdb=_make_time("duckdb"),
+    spark=_make_time("spark"),
 )

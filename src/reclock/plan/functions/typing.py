@@ -84,11 +84,11 @@ def declared(type: ScalarType) -> ScalarType:
 def common_type(types: Sequence[ScalarType | None]) -> ScalarType | None:
     """The type that all can be cast to without loss of kind; TEXT if none has a type, None if there
     is no such type."""
-    known = [type for type in types if type is not None]
-    if not known:
+    present = [type for type in types if type is not None]
+    if not present:
         return TEXT
-    result: ScalarType | None = known[0]
-    for type in known[1:]:
+    result: ScalarType | None = present[0]
+    for type in present[1:]:
         result = result and _common_of_two(result, type)
     return result
 
@@ -176,32 +176,34 @@ def a_number(
     return ((type,), type) if type and type.is_number else None
 
 
-def _common_of_two(one: ScalarType, other: ScalarType) -> ScalarType | None:
-    if one == other:
-        return one
-    if one.is_number and other.is_number:
-        if one.is_float or other.is_float:
-            return DOUBLE if DOUBLE in (one, other) else REAL
-        if one.is_integer and other.is_integer:
-            return max(one, other, key=_INTEGERS.index)
-        (p1, s1), (p2, s2) = parameters(one), parameters(other)
-        return widened(max(p1 - s1, p2 - s2), max(s1, s2), one, other, digits=min)
-    if one.is_object_id or other.is_object_id:
-        return OID if all(type.is_object_id or type.is_integer for type in (one, other)) else None
-    if one.element is not None and other.element is not None:
-        element = _common_of_two(one.element, other.element)
+def _common_of_two(first: ScalarType, second: ScalarType) -> ScalarType | None:
+    if first == second:
+        return first
+    if first.is_number and second.is_number:
+        if first.is_float or second.is_float:
+            return DOUBLE if DOUBLE in (first, second) else REAL
+        if first.is_integer and second.is_integer:
+            return max(first, second, key=_INTEGERS.index)
+        (p1, s1), (p2, s2) = parameters(first), parameters(second)
+        return widened(max(p1 - s1, p2 - s2), max(s1, s2), first, second, digits=min)
+    if first.is_object_id or second.is_object_id:
+        return (
+            OID if all(type.is_object_id or type.is_integer for type in (first, second)) else None
+        )
+    if first.element is not None and second.element is not None:
+        element = _common_of_two(first.element, second.element)
         return array(element) if element is not None else None
-    if one.name is other.name is TypeName.RECORD and len(one.fields) == len(other.fields):
-        return _common_record(one, other)
-    if one.is_moment and other.is_moment:
-        return max(one, other, key=lambda type: _MOMENTS.index(type.name))
+    if first.name is second.name is TypeName.RECORD and len(first.fields) == len(second.fields):
+        return _common_record(first, second)
+    if first.is_moment and second.is_moment:
+        return max(first, second, key=lambda type: _MOMENTS.index(type.name))
     return None
 
 
-def _common_record(one: ScalarType, other: ScalarType) -> ScalarType | None:
+def _common_record(first: ScalarType, second: ScalarType) -> ScalarType | None:
     """Records of the common types of the fields, which have the names of the first."""
     fields = []
-    for field, beside in zip(one.fields, other.fields, strict=True):
+    for field, beside in zip(first.fields, second.fields, strict=True):
         type = _common_of_two(field.type, beside.type)
         if type is None:
             return None
