@@ -76,12 +76,12 @@ def measure(connection: psycopg.Connection, home: str) -> None:
         f"death to the next answer, one replica: {median([killed() for _ in range(ROUNDS)]):.3f} s"
     )
     connection.execute("CREATE CLUSTER REPLICA c.r2")
-    found = []
+    seconds = []
     for _ in range(ROUNDS):
         both_are_there(connection)
-        found.append(killed())
+        seconds.append(killed())
     print(
-        f"death to the next answer, two replicas: {median(found):.3f} s, at most {max(found):.3f} s"
+        f"death to the next answer, two replicas: {median(seconds):.3f} s, at most {max(seconds):.3f} s"
     )
 
 
@@ -145,15 +145,15 @@ def both_are_there(connection: psycopg.Connection) -> None:
 
 
 def replicas(home: str) -> list[psutil.Process]:
-    """Their processes, the oldest first."""
-    found = []
+    """The processes of the replicas, the oldest first."""
+    processes = []
     for process in psutil.process_iter():
         try:
             if home in process.cmdline() and "replica" in process.cmdline():
-                found.append(process)
+                processes.append(process)
         except psutil.Error:
             continue
-    return sorted(found, key=lambda process: process.create_time())
+    return sorted(processes, key=lambda process: process.create_time())
 
 
 def took(work: Callable[[], None]) -> float:

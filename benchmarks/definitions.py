@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from fixtures.postgres import running
 from fixtures.server import start_server
 
-from benchmarks.server import made
+from benchmarks.server import new_folder
 
 CLIENTS = (1, 8)
 DEFINITIONS = 120
@@ -29,7 +29,7 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="reclock-benchmark-"))
     try:
         with ExitStack() as scope:
-            postgres = scope.enter_context(running(made(folder / "postgres")))
+            postgres = scope.enter_context(running(new_folder(folder / "postgres")))
             options = {"RECLOCK_CONSENSUS_URL": postgres.url()}
             (folder / "home").mkdir()
             servers = [start_server(folder / "home", **options) for _ in range(2)]
@@ -52,11 +52,11 @@ def main() -> None:
 
 
 def _rate(places: Sequence[str], clients: int) -> float:
-    each = DEFINITIONS // clients
+    count = DEFINITIONS // clients
 
     def work(number: int) -> None:
         with psycopg.connect(places[number % len(places)], autocommit=True) as connection:
-            for i in range(each):
+            for i in range(count):
                 connection.execute(f"CREATE VIEW v_{clients}_{number}_{i} AS SELECT {i} AS n")
 
     threads = [threading.Thread(target=work, args=[number]) for number in range(clients)]
@@ -65,4 +65,4 @@ def _rate(places: Sequence[str], clients: int) -> float:
         thread.start()
     for thread in threads:
         thread.join()
-    return each * clients / (time.perf_counter() - started)
+    return count * clients / (time.perf_counter() - started)

@@ -67,7 +67,7 @@ def _rates(connect: Connect) -> Iterator[tuple[tuple[str, int], tuple[float, int
 
 
 def _rate(connect: Connect, statement: str, clients: int) -> tuple[float, int]:
-    done, refused = [0] * clients, [0] * clients
+    executed, refused = [0] * clients, [0] * clients
     until = time.monotonic() + SECONDS
 
     def work(client: int) -> None:
@@ -75,7 +75,7 @@ def _rate(connect: Connect, statement: str, clients: int) -> tuple[float, int]:
             while time.monotonic() < until:
                 try:
                     connection.execute(statement.format(client=client))
-                    done[client] += 1
+                    executed[client] += 1
                 except psycopg.Error:
                     refused[client] += 1
 
@@ -85,7 +85,7 @@ def _rate(connect: Connect, statement: str, clients: int) -> tuple[float, int]:
         thread.start()
     for thread in threads:
         thread.join()
-    return sum(done) / (time.monotonic() - began), sum(refused)
+    return sum(executed) / (time.monotonic() - began), sum(refused)
 
 
 @contextmanager

@@ -85,11 +85,11 @@ def _measure(upstream: str, home: Path, create: str, commit: Callable[[int], obj
                 committed: dict[int, float] = {}
                 writer = threading.Thread(target=_commit_all, args=(commit, committed))
                 writer.start()
-                seen = _await(reader, COMMITS)
+                read_at = _await(reader, COMMITS)
                 writer.join()
     finally:
         server.stop()
-    percentiles = quantiles((seen[n] - committed[n] for n in committed), n=100)
+    percentiles = quantiles((read_at[n] - committed[n] for n in committed), n=100)
     print(
         f"{upstream}, {COMMITS} commits, from commit to readable: p50 "
         f"{percentiles[49]:.2f} s, p99 {percentiles[98]:.2f} s; "
@@ -107,14 +107,14 @@ def _commit_all(commit: Callable[[int], object], committed: dict[int, float]) ->
 
 
 def _await(reader: psycopg.Connection, last: int) -> dict[int, float]:
-    """When each number was first read; asks on until ``last`` is."""
-    seen: dict[int, float] = {}
-    while last not in seen:
+    """When each number was first read. Queries until ``last`` is read."""
+    read_at: dict[int, float] = {}
+    while last not in read_at:
         [newest] = reader.execute("SELECT COALESCE(max(n), -1) FROM lag").fetchone() or [-1]
         now = time.monotonic()
-        seen |= dict.fromkeys(range(len(seen), newest + 1), now)
+        read_at |= dict.fromkeys(range(len(read_at), newest + 1), now)
         time.sleep(_ASKED_EVERY_S)
-    return seen
+    return read_at
 
 
 @contextmanager

@@ -91,13 +91,13 @@ def _compare(environment: Environment, home: Path) -> None:
     seconds: dict[str, list[float]] = defaultdict(list)
     for batch in range(WARM_UPS + BATCHES):
         events.write(EVENTS)
-        taken = {"ingestion": _cpu(ours.ingest)}
+        batch_seconds = {"ingestion": _cpu(ours.ingest)}
         for name in QUERIES:
-            taken[name] = _cpu(lambda name=name: ours.refresh(name))
-            taken[f"{name} of Spark"] = _cpu(lambda name=name: peer.run(name))
-        for what, took in taken.items():
+            batch_seconds[name] = _cpu(lambda name=name: ours.refresh(name))
+            batch_seconds[f"{name} of Spark"] = _cpu(lambda name=name: peer.run(name))
+        for label, took in batch_seconds.items():
             if batch >= WARM_UPS:
-                seconds[what].append(took)
+                seconds[label].append(took)
     print(f"{BATCHES} batches of {EVENTS} events after {WARM_UPS}, per second and core")
     ratios = []
     for name in QUERIES:

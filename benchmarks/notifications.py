@@ -78,14 +78,17 @@ def _measure(endpoint: str) -> None:
     arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"][
         "QueueArn"
     ]
-    told = {"QueueConfigurations": [{"QueueArn": arn, "Events": ["s3:ObjectCreated:*"]}]}
-    s3.put_bucket_notification_configuration(Bucket="bench", NotificationConfiguration=told)
+    configuration = {"QueueConfigurations": [{"QueueArn": arn, "Events": ["s3:ObjectCreated:*"]}]}
+    s3.put_bucket_notification_configuration(
+        Bucket="bench", NotificationConfiguration=configuration
+    )
     store = Unzipped(S3Buckets(endpoint, "us-east-1", "k", "s"), "AUTO")
     bound: dict[Any, Any] = {
-        own.key: (own.size, zlib.crc32(_CONTENT), own.version) for own in store.list("bench")
+        object.key: (object.size, zlib.crc32(_CONTENT), object.version)
+        for object in store.list("bench")
     }
     assert len(bound) == KEYS
-    made = KEYS
+    next_key = KEYS
     for name, queue in (
         ("listing", None),
         ("notifications", NotificationQueue("u1", "bench", client)),
@@ -93,17 +96,17 @@ def _measure(endpoint: str) -> None:
         reader = Objects(store, ObjectsConnector("bench", "**"), JsonFormat(), _DESC, queue)
 
         def look(reader: Objects = reader) -> int:
-            found = reader.probe(bound)
-            bound.update({own.partition: (own.upper, *own.evidence) for own in found})
-            return len(found)
+            probes = reader.probe(bound)
+            bound.update({probe.partition: (probe.upper, *probe.evidence) for probe in probes})
+            return len(probes)
 
         look()
         idle = Figures(tuple(timed(look) for _ in range(RUNS)))
         took = []
         for _ in range(RUNS):
-            for number in range(made, made + NEW):
+            for number in range(next_key, next_key + NEW):
                 put(number)
-            made += NEW
+            next_key += NEW
             begun = time.perf_counter()
             assert look() == NEW
             took.append(time.perf_counter() - begun)

@@ -81,12 +81,12 @@ def upstream(home: Path) -> Iterator[Upstream]:
         yield Upstream(server, passfile)
 
 
-def _report(what: str, peer: str, found: list[tuple[float, float]]) -> None:
-    ours, theirs = (Figures(side) for side in zip(*found, strict=True))
+def _report(what: str, peer: str, seconds: list[tuple[float, float]]) -> None:
+    ours, theirs = (Figures(side) for side in zip(*seconds, strict=True))
     print(f"{what}: {ours}, {ROWS / ours.median:,.0f} rows/s")
     print(
         f"  {peer} to a file: {theirs}, {ROWS / theirs.median:,.0f} rows/s; "
-        f"{median(b / a for a, b in found):.2f} times of that"
+        f"{median(b / a for a, b in seconds):.2f} times of that"
     )
 
 
@@ -149,7 +149,7 @@ def _receive(upstream: Upstream, name: str, target: Path) -> None:
         "-d",
         "postgres",
     ]
-    what = [
+    replication = [
         "--slot",
         name,
         "--start",
@@ -163,7 +163,9 @@ def _receive(upstream: Upstream, name: str, target: Path) -> None:
     ]
     options = ["-o", "proto_version=1", "-o", f"publication_names={name}"]
     subprocess.run(
-        [binary, *server, *what, *options], check=True, env=os.environ | {"PGPASSWORD": PASSWORD}
+        [binary, *server, *replication, *options],
+        check=True,
+        env=os.environ | {"PGPASSWORD": PASSWORD},
     )
 
 

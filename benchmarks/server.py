@@ -31,7 +31,7 @@ CLIENTS = (1, 8, 64)
 def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="reclock-benchmark-"))
     try:
-        with served(folder / "home") as ours, running(made(folder / "postgres")) as theirs:
+        with served(folder / "home") as ours, running(new_folder(folder / "postgres")) as theirs:
             places = {"reclock": ours, "postgresql": theirs.dsn()}
             for dsn in places.values():
                 _fill(dsn)
@@ -53,7 +53,7 @@ def main() -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def made(folder: Path) -> Path:
+def new_folder(folder: Path) -> Path:
     folder.parent.chmod(0o755)
     folder.mkdir()
     return folder
@@ -81,8 +81,8 @@ def _fill(dsn: str) -> None:
 def _latencies(
     dsn: str, query: str, values: tuple[int, ...], clients: int
 ) -> tuple[list[float], float]:
-    """Of every query, in seconds, and how long it all took."""
-    found: list[float] = []
+    """The latency of each query, and the elapsed time of all, in seconds."""
+    latencies: list[float] = []
     together = threading.Barrier(clients + 1)
 
     def work() -> None:
@@ -92,7 +92,7 @@ def _latencies(
             until = time.perf_counter() + SECONDS
             while (started := time.perf_counter()) < until:
                 connection.execute(query, values, prepare=True)
-                found.append(time.perf_counter() - started)
+                latencies.append(time.perf_counter() - started)
 
     threads = [threading.Thread(target=work) for _ in range(clients)]
     for thread in threads:
@@ -101,22 +101,22 @@ def _latencies(
     started = time.perf_counter()
     for thread in threads:
         thread.join()
-    return found, time.perf_counter() - started
+    return latencies, time.perf_counter() - started
 
 
-def _report(what: str, measured: tuple[list[float], float]) -> None:
+def _report(label: str, measured: tuple[list[float], float]) -> None:
     seconds, elapsed = sorted(measured[0]), measured[1]
     p50, p99 = (
         seconds[min(len(seconds) - 1, int(len(seconds) * part))] * 1000 for part in (0.5, 0.99)
     )
     print(
-        f"{what:<40} {len(seconds) / elapsed:8.0f} a second, p50 {p50:7.2f} ms, p99 {p99:7.2f} ms",
+        f"{label:<40} {len(seconds) / elapsed:8.0f} a second, p50 {p50:7.2f} ms, p99 {p99:7.2f} ms",
         flush=True,
     )
 
 
 def _report_rows(places: dict[str, str]) -> None:
-    """Rows of many types, as fast as a client takes them that does not look at them."""
+    """Rows of many types, for a client that only receives them."""
     columns = (
         "a.n, b.name, a.n / 7.0 AS x, a.n * 1.25::float8 AS y, TIMESTAMPTZ '2026-01-01 "
         "12:30:00' + a.n * INTERVAL '1 minute' AS t"

@@ -99,11 +99,11 @@ def _desc(world: World) -> RelationDesc:
 
 def _kafka(world: World, broker: Broker, format: str, form: Form) -> None:
     topics = [broker.topic(retention_ms="-1") for _ in range(RUNS + 1)]
-    rest, name = f"FORMAT {format} ENVELOPE DEBEZIUM", format.partition(" ")[0]
+    clauses, name = f"FORMAT {format} ENVELOPE DEBEZIUM", format.partition(" ")[0]
     ours = _emitting(
         world,
         name.lower(),
-        lambda n: f"INTO KAFKA BROKER '{broker.address}' TOPIC '{topics[n - 1]}' {rest}",
+        lambda n: f"INTO KAFKA BROKER '{broker.address}' TOPIC '{topics[n - 1]}' {clauses}",
     )
     encoder = Encoder(_desc(world), (), Envelope.DEBEZIUM, form, form)
     changes = _rows(0, ROWS, 1).to_reader()
@@ -125,16 +125,16 @@ def _kafka(world: World, broker: Broker, format: str, form: Form) -> None:
         producer.commit_transaction()
 
     ours()
-    one, other = paired(ours, theirs, runs=RUNS)
+    our_seconds, their_seconds = paired(ours, theirs, runs=RUNS)
     print(
-        f"Kafka in {name}, {ROWS} rows of a source in one transaction: {one}; "
-        f"{ROWS / one.median:,.0f} rows/s"
+        f"Kafka in {name}, {ROWS} rows of a source in one transaction: {our_seconds}; "
+        f"{ROWS / our_seconds.median:,.0f} rows/s"
     )
     print(
-        f"plain transactional producer of the same bytes: {other}; "
-        f"{ROWS / other.median:,.0f} rows/s"
+        f"plain transactional producer of the same bytes: {their_seconds}; "
+        f"{ROWS / their_seconds.median:,.0f} rows/s"
     )
-    print(f"ratio of rows per second: {other.median / one.median:.2f}")
+    print(f"ratio of rows per second: {their_seconds.median / our_seconds.median:.2f}")
 
 
 def _delta(world: World, home: Path) -> None:

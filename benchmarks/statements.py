@@ -20,7 +20,7 @@ from statistics import median
 
 import psycopg
 
-from benchmarks.server import CLIENTS, made, running, served
+from benchmarks.server import CLIENTS, new_folder, running, served
 
 ROWS, MANY = 1_000, 50_000
 SECONDS, RUNS = 2.0, 3
@@ -36,12 +36,12 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="reclock-benchmark-"))
     try:
         with (
-            served(folder / "one") as one,
+            served(folder / "one") as one_process,
             served(folder / "several", WORKERS) as several,
-            running(made(folder / "postgres")) as postgres,
+            running(new_folder(folder / "postgres")) as postgres,
         ):
             places = {
-                "one process": one,
+                "one process": one_process,
                 f"{WORKERS} workers": several,
                 "PostgreSQL": postgres.dsn(),
             }

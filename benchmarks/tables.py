@@ -92,11 +92,10 @@ def _beside(name: str, url: str, bare: Callable[[Path], Callable[[], Insert]]) -
 
 def _rate(threads: int, new_insert: Callable[[], Insert]) -> float:
     inserts = [new_insert() for _ in range(threads)]
-    each = INSERTS
 
     def work(insert: Insert, number: int) -> None:
-        for id in range(each):
-            insert(number * each + id)
+        for id in range(INSERTS):
+            insert(number * INSERTS + id)
 
     running = [
         threading.Thread(target=work, args=(insert, number))
@@ -109,7 +108,7 @@ def _rate(threads: int, new_insert: Callable[[], Insert]) -> float:
         for thread in running:
             thread.join()
 
-    return threads * each / timed(run)
+    return threads * INSERTS / timed(run)
 
 
 def _insert(session: Session) -> Insert:

@@ -122,7 +122,7 @@ def _refreshes(scale: float, replaced: int) -> dict[str, tuple[float, float]]:
     """The median seconds of each query's refresh, and of the processors' time it took, over a base
     of this scale factor."""
     now = [Timestamp(1_700_000_000_000)]
-    taken: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    durations: dict[str, list[tuple[float, float]]] = defaultdict(list)
     with (
         tempfile.TemporaryDirectory() as folder,
         Environment.initialise(Path(folder) / "home", clock=lambda: now[0]) as environment,
@@ -137,10 +137,10 @@ def _refreshes(scale: float, replaced: int) -> dict[str, tuple[float, float]]:
                 began = time.process_time()
                 seconds = timed(partial(ours.refresh, name))
                 if batch >= WARM_UPS:
-                    taken[name].append((seconds, time.process_time() - began))
+                    durations[name].append((seconds, time.process_time() - began))
     return {
         name: (median(wall for wall, _ in listed), median(cpu for _, cpu in listed))
-        for name, listed in taken.items()
+        for name, listed in durations.items()
     }
 
 
