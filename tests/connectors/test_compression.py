@@ -13,6 +13,7 @@ from reclock.algebra.relations import BYTEA, INTEGER, TEXT, Column, RelationDesc
 from reclock.connectors.connector import Increment
 from reclock.connectors.objects.compression import Unzipped
 from reclock.connectors.objects.connector import Objects
+from reclock.connectors.objects.line_contents import LineContents
 from reclock.connectors.objects.object_store import LocalBuckets, ObjectMissing
 from reclock.definitions.formats import BytesFormat, JsonFormat, LineFormat, TextFormat
 from reclock.definitions.sources import ObjectsConnector
@@ -28,7 +29,8 @@ class Bucket:
 
     def objects(self, format: LineFormat, desc: RelationDesc, compression: str = "AUTO") -> Objects:
         store = Unzipped(LocalBuckets(str(self.folder.parent)), compression)
-        return Objects(store, ObjectsConnector("b", "**", compression), format, desc)
+        contents = LineContents(store, "b", format, desc)
+        return Objects(store, ObjectsConnector("b", "**", compression), contents)
 
 
 @pytest.fixture

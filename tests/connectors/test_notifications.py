@@ -14,6 +14,7 @@ from reclock.algebra.relations import INTEGER, Column, RelationDesc
 from reclock.connectors.objects import notifications
 from reclock.connectors.objects.compression import Unzipped
 from reclock.connectors.objects.connector import Objects
+from reclock.connectors.objects.line_contents import LineContents
 from reclock.connectors.objects.notifications import NotificationQueue
 from reclock.connectors.objects.object_store import S3Buckets
 from reclock.definitions.formats import JsonFormat
@@ -59,7 +60,9 @@ class Bucket:
         store = S3Buckets(self.client["endpoint_url"], "us-east-1", "k", "s")
         connector = ObjectsConnector(self.name, "in/**", queue=self.name)
         queue = NotificationQueue("u1", self.name, self.client)
-        self.reader = Objects(Unzipped(store, "AUTO"), connector, JsonFormat(), DESC, queue)
+        buckets = Unzipped(store, "AUTO")
+        contents = LineContents(buckets, self.name, JsonFormat(), DESC)
+        self.reader = Objects(buckets, connector, contents, queue)
 
     def put(self, *keys: str, text: str = '{"n": 1}\n') -> None:
         for key in keys:

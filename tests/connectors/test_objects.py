@@ -5,10 +5,12 @@ import zlib
 import pytest
 
 from reclock.algebra.relations import INTEGER, TEXT, Column, RelationDesc
-from reclock.connectors.objects import scan
+from reclock.connectors.objects import line_contents, scan
 from reclock.connectors.objects.compression import Unzipped
+from reclock.connectors.objects.growth import Split
+from reclock.connectors.objects.line_contents import LineContents
 from reclock.connectors.objects.readings import ObjectEvidence, newest_readings, restarted
-from reclock.connectors.objects.scan import Split, probe, reread
+from reclock.connectors.objects.scan import probe, reread
 from reclock.definitions.formats import CsvFormat, JsonFormat
 from reclock.definitions.sources import ObjectsConnector
 from reclock.errors import DecodeFailed, HeaderMismatch, UpstreamChanged, UpstreamUnavailable
@@ -19,9 +21,14 @@ OBJECTS = ObjectsConnector("landing", "**/*.csv")
 
 
 def look(buckets, evidence=(), format=CSV, skips=()):
-    return probe(
-        Unzipped(buckets.store, "AUTO"), OBJECTS, format, DESC, {e.key: e for e in evidence}, skips
-    )
+    store = Unzipped(buckets.store, "AUTO")
+    contents = LineContents(store, "landing", format, DESC)
+    return probe(store, OBJECTS, contents, {e.key: e for e in evidence}, skips)
+
+
+def look_again(buckets, before):
+    store = Unzipped(buckets.store, "AUTO")
+    return reread(store, OBJECTS, LineContents(store, "landing", CSV, DESC), before)
 
 
 def test_what_is_new_is_cut_back_to_the_last_whole_record(buckets):
@@ -135,8 +142,10 @@ def test_an_object_that_did_not_just_grow_is_a_definite_error(buckets, now, byte
 
 
 def test_a_missing_bucket_is_unavailable(buckets):
+    store = Unzipped(buckets.store, "AUTO")
+    contents = LineContents(store, "nowhere", CSV, DESC)
     with pytest.raises(UpstreamUnavailable, match="nowhere"):
-        probe(Unzipped(buckets.store, "AUTO"), ObjectsConnector("nowhere", "**"), CSV, DESC, {})
+        probe(store, ObjectsConnector("nowhere", "**"), contents, {})
 
 
 def test_large_growth_is_split_at_records_and_each_split_has_its_checksums(buckets, monkeypatch):
@@ -163,7 +172,7 @@ def test_large_growth_is_split_at_records_and_each_split_has_its_checksums(bucke
 
 
 def test_a_quote_that_never_closes_is_a_definite_error(buckets, monkeypatch):
-    monkeypatch.setattr(scan, "RECORD_LIMIT_BYTES", 100)
+    monkeypatch.setattr(line_contents, "RECORD_LIMIT_BYTES", 100)
     buckets.put("a.csv", b'1,x\n2,"y\n' + b"3,z\n" * 30)
     with pytest.raises(DecodeFailed, match="record at byte 4") as failure:
         look(buckets)
@@ -209,7 +218,7 @@ def test_a_range_that_is_not_published_may_be_corrected_in_any_length(buckets, c
     buckets.put("a.csv", b"1,x\nbad\n")
     look(buckets)
     buckets.put("a.csv", corrected)
-    again = reread(Unzipped(buckets.store, "AUTO"), OBJECTS, CSV, DESC, NOTHING_BOUND)
+    again = look_again(buckets, NOTHING_BOUND)
     assert (again.lower, again.upper) == (0, len(corrected))
     assert again.evidence.crc32 == zlib.crc32(corrected)
     buckets.put("a.csv", corrected + b"4,q\n")
@@ -224,7 +233,7 @@ def test_nothing_is_left_of_an_unpublished_object_without_a_whole_record(buckets
     buckets.delete("a.csv")
     if corrected is not None:
         buckets.put("a.csv", corrected)
-    assert reread(Unzipped(buckets.store, "AUTO"), OBJECTS, CSV, DESC, NOTHING_BOUND) is None
+    assert look_again(buckets, NOTHING_BOUND) is None
 
 
 @pytest.mark.parametrize("corrected", [b"2,x\n2,y\n", b"1,x", None])
@@ -237,7 +246,7 @@ def test_a_correction_must_keep_the_bytes_that_are_published(buckets, corrected)
     if corrected is not None:
         buckets.put("a.csv", corrected)
     with pytest.raises(UpstreamChanged):
-        reread(Unzipped(buckets.store, "AUTO"), OBJECTS, CSV, DESC, published.evidence)
+        look_again(buckets, published.evidence)
 
 
 def as_bound(*evidence):

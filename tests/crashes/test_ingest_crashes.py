@@ -11,7 +11,17 @@ import os
 import sys
 
 import pytest
-from crashes.upstreams import Auction, Channel, Resharded, Transfers, Upserts, Upstream, check, fill
+from crashes.upstreams import (
+    Auction,
+    Channel,
+    ParquetFiles,
+    Resharded,
+    Transfers,
+    Upserts,
+    Upstream,
+    check,
+    fill,
+)
 from fixtures.forks import die_at
 from fixtures.objects import EVENTS, World, no_spark
 
@@ -91,7 +101,8 @@ STOPS = [
         *((point, nth) for point in COMMIT_POINTS[:-1] for nth in range(1, appends + 1)),
         *((COMMIT_POINTS[-1], nth) for nth in (1, 2, 3)),
     ]
-] + [(Resharded, point, 1) for point in (*STEP_POINTS, "collections.commit.landed")]
+] + [(ParquetFiles, point, 1) for point in (*STEP_POINTS, *COMMIT_POINTS)]
+STOPS += [(Resharded, point, 1) for point in (*STEP_POINTS, "collections.commit.landed")]
 STOPS += [(Channel, point, 1) for point in ("ingest.after_read_once", *STEP_POINTS[1:])]
 STOPS += [
     (Transfers, point, nth)

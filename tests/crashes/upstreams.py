@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fixtures.debezium import Connector, event
 from fixtures.objects import EVENTS
+from fixtures.parquet import FILES, parquet
 from fixtures.pubnub_server import channel_name
 
 from reclock.algebra.ids import GlobalId
@@ -56,6 +57,34 @@ class Upstream:
 
     def check(self, world, at):
         check(world, at)
+
+
+class ParquetFiles(Upstream):
+    """Files with several row groups, and one without rows."""
+
+    source = FILES
+
+    def fill(self, world):
+        world.write("a.parquet", parquet([(1, "x"), (2, None)], row_group_size=1))
+        world.tick(10)
+        world.write("d/b.parquet", parquet([(3, "y"), (4, "z"), (5, "z")], row_group_size=2))
+        world.write("d/c.parquet", parquet([]))
+
+    def check(self, world, at):
+        assert world.visible(FILES) == [
+            (1, "x", 10),
+            (2, None, 10),
+            (3, "y", at),
+            (4, "z", at),
+            (5, "z", at),
+        ]
+        assert world.mapping(FILES) == [("a.parquet", 10, 2), ("d/b.parquet", at, 3)]
+        known = world.source_collections(FILES).read_bound()[1]
+        assert {key: kept[0] for key, kept in known.items()} == {
+            "a.parquet": 2,
+            "d/b.parquet": 3,
+            "d/c.parquet": 0,
+        }
 
 
 class Auction(Upstream):

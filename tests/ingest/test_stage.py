@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from crashes.upstreams import Auction, Channel, Resharded, Transfers, Upserts, Upstream
+from crashes.upstreams import (
+    Auction,
+    Channel,
+    ParquetFiles,
+    Resharded,
+    Transfers,
+    Upserts,
+    Upstream,
+)
 from fixtures.objects import World, no_spark
 from fixtures.publications import Lakehouse
 from fixtures.publications import Upstream as Database
@@ -173,6 +181,7 @@ def test_the_lease_is_renewed_while_this_process_reads(
 
 SERVICES = {
     Upstream: None,
+    ParquetFiles: None,
     Auction: None,
     Upserts: "kafka",
     Transfers: "kafka",

@@ -88,6 +88,10 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     (
         "CREATE SOURCE s (a int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT JSON"
     ): CreateSourceStatement,
+    (
+        "CREATE SOURCE s FROM S3 DISCOVER OBJECTS MATCHING 'a/**' USING BUCKET SCAN 'b' "
+        "FORMAT PARQUET"
+    ): CreateSourceStatement,
     """CREATE SOURCE IF NOT EXISTS d.s.x (year int NOT NULL, "Dep Time" timestamp, p numeric(10,2), q double precision NULL)
        FROM S3 DISCOVER OBJECTS MATCHING 'flights/**.csv' USING BUCKET SCAN 'nyc'
        FORMAT CSV WITH HEADER DELIMITED BY ';' NULL AS 'NA' EXPOSE PROGRESS AS x_p WITH (a = '2020', b = 3, c = true)""": (

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import TypeVar
 
+from reclock.algebra.relations import Column, RelationDesc
 from reclock.algebra.timestamps import Clock, system_clock
 from reclock.connectors.clients import (
     aws_client,
@@ -19,15 +20,12 @@ from reclock.connectors.objects.compression import Unzipped
 from reclock.connectors.objects.connector import Objects
 from reclock.connectors.objects.notifications import NotificationQueue
 from reclock.connectors.objects.object_store import ObjectStore, S3Buckets, s3_arguments
+from reclock.connectors.objects.open_contents import open_contents
+from reclock.connectors.objects.parquet_contents import ParquetContents, read_footer
+from reclock.connectors.objects.patterns import literal_prefix
+from reclock.connectors.objects.scan import matching
 from reclock.definitions.connections import SecretResolver, no_secrets
-from reclock.definitions.formats import (
-    BytesFormat,
-    CsvFormat,
-    Format,
-    JsonFormat,
-    SchemaFormat,
-    TextFormat,
-)
+from reclock.definitions.formats import Format, ObjectFormat, SchemaFormat
 from reclock.definitions.sources import (
     DebeziumConnector,
     KafkaConnector,
@@ -39,6 +37,8 @@ from reclock.definitions.sources import (
     SourceSpec,
     Upstream,
 )
+from reclock.errors import InvalidOption
+from reclock.formats.parquet import source_columns
 
 F = TypeVar("F", bound=Format | None)
 
@@ -64,17 +64,46 @@ def _open(upstream: Upstream, source: SourceSpec, context: ConnectionContext) ->
 
 @_open.register
 def _(upstream: ObjectsConnector, source: SourceSpec, context: ConnectionContext) -> Connector:
-    assert isinstance(source.format, CsvFormat | JsonFormat | TextFormat | BytesFormat)
+    assert isinstance(source.format, ObjectFormat)
+    buckets, queue = _object_store(upstream, context), None
+    if upstream.queue:
+        assert upstream.connection is not None
+        client = aws_client(upstream.connection, context.resolve_secret)
+        queue = NotificationQueue(source.id, upstream.queue, client)
+    store = Unzipped(buckets, upstream.compression)
+    contents = open_contents(store, upstream.bucket, source.format, source.desc)
+    return Objects(store, upstream, contents, queue)
+
+
+def _object_store(upstream: ObjectsConnector, context: ConnectionContext) -> ObjectStore:
     if upstream.connection is None:
-        return Objects(
-            Unzipped(context.buckets, upstream.compression), upstream, source.format, source.desc
-        )
+        return context.buckets
     client = aws_client(upstream.connection, context.resolve_secret)
-    buckets = S3Buckets(*s3_arguments(client))
-    queue = NotificationQueue(source.id, upstream.queue, client) if upstream.queue else None
-    return Objects(
-        Unzipped(buckets, upstream.compression), upstream, source.format, source.desc, queue
-    )
+    return S3Buckets(*s3_arguments(client))
+
+
+def first_columns(upstream: ObjectsConnector, context: ConnectionContext) -> tuple[Column, ...]:
+    """The columns of the first Parquet file of a source, in order of key. Raises ``InvalidOption``
+    and a ``SourceError``."""
+    store = Unzipped(_object_store(upstream, context), upstream.compression)
+    contents = ParquetContents(store, upstream.bucket, RelationDesc(()))
+    listed = store.list(upstream.bucket, literal_prefix(upstream.pattern))
+    found = next(iter(matching(listed, upstream, contents)), None)
+    if found is None:
+        raise InvalidOption(
+            "the columns are not given, and no object is there to take them from",
+            detail=f'none of {len(listed)} objects in "{upstream.bucket}" is of the source',
+            hint="CREATE SOURCE name (column type, …) FROM …",
+        )
+    footer = read_footer(store, upstream.bucket, found, found.key)
+    try:
+        return source_columns(footer.schema)
+    except ValueError as error:
+        raise InvalidOption(
+            f'no column of a source can hold what object "{found.key}" has',
+            detail=str(error),
+            hint="declare the other columns: CREATE SOURCE name (column type, …) FROM …",
+        ) from error
 
 
 @_open.register

@@ -72,6 +72,11 @@ class ProtobufFormat:
     client: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class ParquetFormat:
+    """Objects that are Parquet files. Columns are found by name; others are not read."""
+
+
 SchemaFormat = AvroFormat | ProtobufFormat
 """Formats that take their columns from a schema, which is empty until it is read."""
 
@@ -81,4 +86,7 @@ RecordFormat = CsvFormat | JsonFormat
 LineFormat = RecordFormat | TextFormat | BytesFormat
 """Formats of lines in objects."""
 
-Format = RecordFormat | TextFormat | BytesFormat | SchemaFormat
+ObjectFormat = LineFormat | ParquetFormat
+"""Formats of objects."""
+
+Format = RecordFormat | TextFormat | BytesFormat | SchemaFormat | ParquetFormat

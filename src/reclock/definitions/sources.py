@@ -46,6 +46,8 @@ class Reclocking:
     late."""
     unit: int = 1
     """How many offsets make one of the upstream's units, in which progress is shown."""
+    counted: str = "offsets"
+    """What offsets count, as messages call it."""
 
     @property
     def is_sparse(self) -> bool:
@@ -116,6 +118,23 @@ COMPRESSIONS = ("AUTO", "GZIP", "NONE")
 """How objects may be compressed: those that end in ``.gz``, all, or none."""
 
 
+def _of_objects(progress: str, counted: str) -> Reclocking:
+    return Reclocking(
+        partition=(Column("object_key", TEXT, is_nullable=False),),
+        offset="length",
+        progress=("key", progress),
+        evidence=(
+            Column("crc32", BIGINT, is_nullable=False),
+            Column("version", TEXT, is_nullable=False),
+        ),
+        counted=counted,
+    )
+
+
+_BY_BYTE = _of_objects("byte_offset", "bytes")
+_BY_ROW = _of_objects("row_offset", "rows")
+
+
 @dataclass(frozen=True, slots=True)
 class ObjectsConnector:
     """The objects of ``bucket`` whose keys match ``pattern``
@@ -124,7 +143,8 @@ class ObjectsConnector:
 
     The bucket is at the ``connection``, or by default in the environment's object store. The bucket
     reports new objects to ``queue``, if there is one
-    (``reclock.connectors.objects.notifications``).
+    (``reclock.connectors.objects.notifications``). Offsets of an object are its bytes, or the rows
+    of a Parquet file (``has_row_offsets``).
     """
 
     bucket: str
@@ -132,20 +152,16 @@ class ObjectsConnector:
     compression: str = "AUTO"
     connection: Connection | None = None
     queue: str = ""
+    has_row_offsets: bool = False
 
     is_monotonic: ClassVar[bool] = True
     lacks_history: ClassVar[str] = ""
     type_name: ClassVar[str] = "s3"
     updates_per_offset: ClassVar[int] = 1
-    reclocking: ClassVar[Reclocking] = Reclocking(
-        partition=(Column("object_key", TEXT, is_nullable=False),),
-        offset="length",
-        progress=("key", "byte_offset"),
-        evidence=(
-            Column("crc32", BIGINT, is_nullable=False),
-            Column("version", TEXT, is_nullable=False),
-        ),
-    )
+
+    @property
+    def reclocking(self) -> Reclocking:
+        return _BY_ROW if self.has_row_offsets else _BY_BYTE
 
 
 @dataclass(frozen=True, slots=True)

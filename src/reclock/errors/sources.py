@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from reclock.errors.root import ReclockError
 
@@ -169,7 +169,8 @@ class DecodeFailed(SourceError):
         message: str | None = None,
         hint: str | None = None,
     ) -> None:
-        correct = "correct the object and ALTER SOURCE … RETRY; or " if unit == "byte" else ""
+        is_of_object = unit in ("byte", "row")
+        correct = "correct the object and ALTER SOURCE … RETRY; or " if is_of_object else ""
         skip = skip_statement(partition, offset, offset + 1)
         super().__init__(
             message or f'record at {unit} {offset} of "{partition}" does not decode',
@@ -179,9 +180,18 @@ class DecodeFailed(SourceError):
         self.partition, self.offset, self.unit = partition, offset, unit
 
 
-class HeaderMismatch(DecodeFailed):
+class ObjectRejected(DecodeFailed):
+    """An object cannot be read at all. It is given up as a whole, or replaced."""
+
+    part: ClassVar[str]
+    """What of the object is wrong."""
+
+
+class HeaderMismatch(ObjectRejected):
     """The header of a CSV object does not have the columns of the source. Nothing of the object is
     read."""
+
+    part = "the header"
 
     def __init__(self, partition: str, *, detail: str) -> None:
         super().__init__(
@@ -192,6 +202,47 @@ class HeaderMismatch(DecodeFailed):
             hint=(
                 "correct the header and ALTER SOURCE … RETRY; or create the source with the "
                 "columns of the header; or give the whole object up with "
+                f"{decision('SKIP', partition)}"
+            ),
+        )
+
+
+class SchemaMismatch(ObjectRejected):
+    """A Parquet file does not have the columns of the source, or has them with other types. Nothing
+    of the file is read."""
+
+    part = "the schema"
+
+    def __init__(self, partition: str, *, detail: str) -> None:
+        super().__init__(
+            partition,
+            0,
+            detail=detail,
+            unit="row",
+            message=f'schema of "{partition}" does not match the columns of the source',
+            hint=(
+                "replace the object and ALTER SOURCE … RETRY; or create the source with the "
+                "columns of the object; or give the whole object up with "
+                f"{decision('SKIP', partition)}"
+            ),
+        )
+
+
+class ParquetUnreadable(ObjectRejected):
+    """An object is no Parquet file, is cut off or damaged, or is written in a way that cannot be
+    read. Nothing of it is read."""
+
+    part = "the content"
+
+    def __init__(self, partition: str, *, detail: str) -> None:
+        super().__init__(
+            partition,
+            0,
+            detail=detail,
+            unit="row",
+            message=f'object "{partition}" cannot be read as a Parquet file',
+            hint=(
+                "replace the object and ALTER SOURCE … RETRY; or give the whole object up with "
                 f"{decision('SKIP', partition)}"
             ),
         )

@@ -9,6 +9,8 @@ from typing import Any
 from reclock.errors import (
     DecodeFailed,
     HeaderMismatch,
+    ParquetUnreadable,
+    SchemaMismatch,
     SourceError,
     UnpublishedGone,
     UpstreamChanged,
@@ -37,10 +39,14 @@ def decode_failure(text: str) -> SourceError:
     match fields["kind"]:
         case "DecodeFailed":
             return DecodeFailed(
-                fields["partition"], fields["offset"], detail=fields["detail"], unit=fields["unit"]
+                fields["partition"], fields["offset"], **_texts(fields), unit=fields["unit"]
             )
         case "HeaderMismatch":
             return HeaderMismatch(fields["partition"], detail=fields["detail"])
+        case "ParquetUnreadable":
+            return ParquetUnreadable(fields["partition"], detail=fields["detail"])
+        case "SchemaMismatch":
+            return SchemaMismatch(fields["partition"], detail=fields["detail"])
         case "UpstreamChanged" | "UnpublishedGone" as kind:
             changed = UpstreamChanged if kind == "UpstreamChanged" else UnpublishedGone
             return changed(

@@ -17,7 +17,7 @@ from typing import Any
 from reclock.adapter.timestamps import readiness
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
-from reclock.definitions.sources import ObjectsConnector, SourceSpec
+from reclock.definitions.sources import SourceSpec
 from reclock.errors import AuditFailed, ClaimConflict, ReclockError
 from reclock.ingest.report import IngestReport, IngestState
 from reclock.pipeline import cluster_steps, registrations, source_steps
@@ -200,9 +200,7 @@ def _ingest(
             tell(
                 _step_line(
                     report,
-                    "bytes"
-                    if spec is not None and isinstance(spec.connector, ObjectsConnector)
-                    else "offsets",
+                    spec.connector.reclocking.counted if spec is not None else "offsets",
                 )
             )
     if spec is not None:

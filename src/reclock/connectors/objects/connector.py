@@ -1,17 +1,16 @@
-"""The connector of S3-style objects: an object is a partition, its bytes are the offsets, and it
-only grows.
+"""The connector of S3-style objects: an object is a partition. Objects of lines grow, and their
+bytes are the offsets; Parquet files are complete, and their rows are the offsets
+(``ObjectContents``).
 
-Progress is cut back to the last complete record: bytes that no newline ends yet stay unbound. The
-evidence of an object is the length of the bound bytes, their crc32, and the version that the
-listing showed. As long as the version is the same, a probe costs only the listing. If the version
-changed, the connector reads the bound bytes again, and they must have the same checksum before it
-binds new bytes. A crc32 can be continued, so one pass computes the evidence of the whole object and
-the checksum of each split.
+The evidence of an object is how far it is bound, the crc32 of what that reads, and the version that
+the listing showed. As long as the version is the same, a probe costs only the listing. If the
+version changed, the connector reads what is bound again, and it must have the same checksum before
+it binds anything new. A crc32 can be continued, so one pass computes the evidence of the whole
+object and the checksum of each split.
 """
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from itertools import count
@@ -19,7 +18,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.connectors.connector import (
     Bound,
@@ -32,9 +30,11 @@ from reclock.connectors.connector import (
 )
 from reclock.connectors.objects import scan
 from reclock.connectors.objects.compression import Unzipped
+from reclock.connectors.objects.contents import ObjectContents
+from reclock.connectors.objects.growth import Growth, ObjectReadTask, Split
+from reclock.connectors.objects.line_contents import HEADER_BYTES
 from reclock.connectors.objects.notifications import NotificationQueue
-from reclock.connectors.objects.object_store import ObjectMissing
-from reclock.connectors.objects.patterns import compile_pattern, literal_prefix
+from reclock.connectors.objects.patterns import literal_prefix
 from reclock.connectors.objects.readings import (
     ObjectEvidence,
     by_partition,
@@ -42,30 +42,9 @@ from reclock.connectors.objects.readings import (
     partition_of,
     restarted,
 )
-from reclock.connectors.objects.scan import Growth, Split
-from reclock.definitions.formats import LineFormat
 from reclock.definitions.sources import ObjectsConnector
-from reclock.errors import InvalidOption, UnpublishedGone, UpstreamChanged
-from reclock.formats.decode import decode
+from reclock.errors import InvalidOption
 from reclock.reclocking.remap import BoundRange
-
-_NOT_PUBLISHED = (
-    "these bytes are not published: ALTER SOURCE … RETRY reads the object as it is now, SKIP "
-    "gives the bytes up"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectReadTask:
-    """One split of one object, with what is needed to decode its records. Errors name the
-    ``partition``."""
-
-    key: str
-    partition: str
-    split: Split
-    header: tuple[str, ...] | None
-    header_end: int
-    skips: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +53,7 @@ class Objects:
 
     store: Unzipped
     connector: ObjectsConnector
-    format: LineFormat
-    desc: RelationDesc
+    contents: ObjectContents
     queue: NotificationQueue | None = None
     restarts: Mapping[str, int] = field(default_factory=dict)
     """By key, the number of the reading that a restart begins."""
@@ -88,9 +66,7 @@ class Objects:
         keys = self.queue.keys_to_probe(self.connector.bucket, lengths)
         if keys is not None:
             keys |= {key for key in self.restarts if key in readings and not readings[key].length}
-        growths = scan.probe(
-            self.store, self.connector, self.format, self.desc, readings, skips, only=keys
-        )
+        growths = scan.probe(self.store, self.connector, self.contents, readings, skips, only=keys)
         self.queue.mark_probed(
             keys, {growth.key: growth.upper for growth in growths if growth.upper > growth.lower}
         )
@@ -102,9 +78,7 @@ class Objects:
         """``probe`` for objects last modified before ``moment``. What a later modified object had
         before that is unknown."""
         known = self._newest_readings(bound)
-        growths = scan.probe(
-            self.store, self.connector, self.format, self.desc, known, skips, until=moment
-        )
+        growths = scan.probe(self.store, self.connector, self.contents, known, skips, until=moment)
         return self._increments(growths, bound)
 
     def _newest_readings(self, bound: Bound) -> dict[str, ObjectEvidence]:
@@ -156,14 +130,14 @@ class Objects:
             if before is not None
             else evidence.next_reading(evidence.number)
         )
-        growth = scan.reread(self.store, self.connector, self.format, self.desc, bound)
+        growth = scan.reread(self.store, self.connector, self.contents, bound)
         return _increment(growth) if growth is not None else None
 
     def recall(
         self, ranges: Sequence[BoundRange], bound: Bound, skips: Sequence[Skip] = ()
     ) -> list[Increment]:
         growths = scan.recall(
-            self.store, self.connector, self.format, self.desc, ranges, by_partition(bound)
+            self.store, self.connector, self.contents, ranges, by_partition(bound)
         )
         return [
             _increment(growths[str(bound_range.partition), bound_range.upper])
@@ -182,7 +156,7 @@ class Objects:
             for split in growth.splits:
                 if not remaining_ranges(partition, split.lower, split.upper, skips):
                     continue
-                after = size + split.upper - split.lower
+                after = size + split.size_bytes
                 if size >= scan.SPLIT_BYTES or after > scan.SPLIT_BYTES * 3 // 2:
                     tasks.append([])
                     size = 0
@@ -191,50 +165,15 @@ class Objects:
                         growth.key, partition, split, growth.header, growth.header_end, skipped
                     )
                 )
-                size += split.upper - split.lower
+                size += split.size_bytes
         return tasks
 
     def size_bytes(self, task: Sequence[ObjectReadTask]) -> int:
-        return sum(piece.split.upper - piece.split.lower for piece in task)
+        return sum(piece.split.size_bytes for piece in task)
 
     def read(self, task: Sequence[ObjectReadTask]) -> Iterator[tuple[str, pa.Table]]:
-        yield "", pa.concat_tables([self._read(piece) for piece in task])
-
-    def _read(self, piece: ObjectReadTask) -> pa.Table:
-        key, split = piece.key, piece.split
-        try:
-            buffer = b"".join(self.store.read(self.connector.bucket, key, split.lower, split.upper))
-        except ObjectMissing as missing:
-            raise UnpublishedGone(
-                piece.partition,
-                split.lower,
-                message=(
-                    f'object "{key}" no longer has the bytes from {split.lower} to {split.upper}'
-                ),
-                detail=missing.detail,
-                hint=_NOT_PUBLISHED,
-            ) from missing
-        if zlib.crc32(buffer, split.crc_before) != split.crc_after:
-            raise UpstreamChanged(
-                piece.partition,
-                split.lower,
-                message=(
-                    f'object "{key}" changed under its bytes from {split.lower} to {split.upper}'
-                ),
-                detail="their crc32 is not the one they had when they were bound",
-                hint=_NOT_PUBLISHED,
-            )
-        start = max(split.lower, min(piece.header_end, split.upper))
-        records = buffer[start - split.lower :] if start > split.lower else buffer
-        return decode(
-            records,
-            self.format,
-            self.desc,
-            piece.header,
-            key=piece.partition,
-            offset=start,
-            skips=piece.skips,
-        )
+        for rows in self.contents.read(task):
+            yield "", rows
 
     def check(self) -> Iterator[CheckResult]:
         prefix = literal_prefix(self.connector.pattern)
@@ -242,10 +181,7 @@ class Objects:
         yield CheckResult("bucket", True, self.store.described(self.connector.bucket))
         if self.queue is not None:
             yield CheckResult("queue", True, self.queue.check())
-        pattern = compile_pattern(self.connector.pattern)
-        matching = [
-            listed_object for listed_object in listed if pattern.fullmatch(listed_object.key)
-        ]
+        matching = scan.matching(listed, self.connector, self.contents)
         count = f"{len(matching)} of {len(listed)} objects" + (
             f' under "{prefix}"' if prefix else ""
         )
@@ -260,7 +196,7 @@ class Objects:
                     self.connector.bucket,
                     listed_object.key,
                     0,
-                    min(listed_object.size, scan.HEADER_BYTES),
+                    min(listed_object.size, HEADER_BYTES),
                 )
             )
             yield CheckResult(

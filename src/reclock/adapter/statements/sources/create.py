@@ -27,9 +27,7 @@ def _(statement: CreateSource, context: AuthorizationContext) -> Requirements:
 
 @completes(CreateSource)
 def _(statement: CreateSource, context: StatementContext) -> DdlStatement:
-    purified = purify(
-        context.parsed, statement, context.environment.runtime.connection_context.resolve_secret
-    )
+    purified = purify(context.parsed, statement, context.environment.runtime.connection_context)
     planned = (context.catalog, statement) if purified is context.parsed else None
     return DdlStatement(purified, context.planner, planned)
 

@@ -26,9 +26,9 @@ from reclock.connectors.factory import open_connector
 from reclock.definitions.sources import PublishedTable, SourceSpec
 from reclock.errors import (
     ClaimConflict,
-    HeaderMismatch,
     InvalidOption,
     NothingClaimed,
+    ObjectRejected,
     UpperMismatch,
     UpstreamChanged,
     UpstreamLost,
@@ -308,17 +308,17 @@ def _unless_lost(statement: _ClaimDecision, change: _PayloadChange) -> _PayloadC
 
 
 def _require_record(claimed: _Payload, statement: SkipRange) -> None:
-    """Raises ``InvalidOption`` if a range of an object is skipped whose header is wrong. Without a
-    header, no record of the object can be read, so that all of it would be given up."""
+    """Raises ``InvalidOption`` if a range of an object is skipped that is rejected as a whole, such
+    as one with a wrong header: no record of it can be read, so that all of it would be given up."""
     error = payload.Step.from_payload(claimed).error
     failure = decode_failure(error) if error is not None else None
     if (
-        isinstance(failure, HeaderMismatch)
+        isinstance(failure, ObjectRejected)
         and failure.partition == statement.partition
         and (statement.lower, statement.upper) != (None, None)
     ):
         refusal = InvalidOption(
-            f'the header of "{failure.partition}" is no record that can be given up',
+            f'{failure.part} of "{failure.partition}" is no record that can be given up',
             detail=failure.detail,
             hint=failure.hint,
         )

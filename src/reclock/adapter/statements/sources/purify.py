@@ -5,18 +5,24 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from reclock.algebra.relations import TEXT, RelationDesc
+from reclock.algebra.relations import TEXT, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp, system_clock
 from reclock.connectors.clients import kafka_client, postgres_parameters, registry_client
+from reclock.connectors.factory import ConnectionContext, first_columns
 from reclock.definitions.connections import Connection, SecretResolver
 from reclock.definitions.formats import AvroFormat, BytesFormat, Format, SchemaFormat
-from reclock.definitions.sources import DebeziumConnector, KafkaConnector, PostgresConnector
+from reclock.definitions.sources import (
+    DebeziumConnector,
+    KafkaConnector,
+    ObjectsConnector,
+    PostgresConnector,
+)
 from reclock.errors import InvalidOption
 from reclock.formats import schema_registry
 from reclock.formats.avro_schemas import inline_references, row_columns_of
@@ -37,7 +43,7 @@ _PLAIN_TABLE = re.compile(r"[A-Za-z0-9_$-]+\.[A-Za-z0-9_$-]+")
 
 
 def purify(
-    parsed: ParsedStatement, statement: CreateSource, resolve_secret: SecretResolver
+    parsed: ParsedStatement, statement: CreateSource, context: ConnectionContext
 ) -> ParsedStatement:
     """The statement, completed with what it leaves to the upstream, such as columns; the catalog
     keeps the answer.
@@ -45,8 +51,13 @@ def purify(
     ``statement`` is the plan without that. Returns ``parsed`` itself if nothing was left open.
     Raises a ``SourceError`` if the upstream cannot be reached.
     """
-    node, source = parsed.node, statement.source
+    node, source, resolve_secret = parsed.node, statement.source, context.resolve_secret
     match source.connector:
+        case ObjectsConnector() as upstream if not source.desc.columns:
+            columns = [_source_column(c) for c in _definitions(first_columns(upstream, context))]
+            completed = node.copy()
+            completed.set("columns", columns)
+            return replace(parsed, node=completed)
         case PostgresConnector() as upstream if isinstance(node, CreateSourceStatement):
             return replace(parsed, node=_of_publication(node.copy(), upstream, resolve_secret))
         case DebeziumConnector() as upstream if isinstance(source.format, AvroFormat):
@@ -262,19 +273,24 @@ def _described(table: str, alias: exp.Expression | None, desc: RelationDesc) -> 
         raise InvalidOption(
             f'table "{table}" has neither a key nor the replica identity "full"', hint=hint
         )
-    columns = ", ".join(
-        f"{identifier(column.name).sql()} {column.type}{'' if column.is_nullable else ' NOT NULL'}"
-        for column in desc.columns
-    )
-    create_table = parse_one(f"CREATE TABLE t ({columns})")
     schema, _, name = table.partition(".")
     return SubsourceOf(
         this=identifier(name),
         schema=identifier(schema),
         alias=alias,
-        columns=[_source_column(c) for c in create_table.args["columns"]],
+        columns=[_source_column(c) for c in _definitions(desc.columns)],
         key=[identifier(column) for column in desc.key or ()],
     )
+
+
+def _definitions(columns: Sequence[Column]) -> list[exp.Expression]:
+    """The columns as CREATE TABLE defines them."""
+    definitions = ", ".join(
+        f"{identifier(column.name).sql()} {column.type}{'' if column.is_nullable else ' NOT NULL'}"
+        for column in columns
+    )
+    parsed: list[exp.Expression] = parse_one(f"CREATE TABLE t ({definitions})").args["columns"]
+    return parsed
 
 
 def _source_column(column: exp.Expression) -> SourceColumn:

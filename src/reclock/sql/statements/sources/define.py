@@ -24,11 +24,11 @@ from reclock.definitions.connections import AWS, KAFKA, POSTGRES, broker
 from reclock.definitions.formats import (
     AvroFormat,
     BytesFormat,
-    CsvFormat,
     Format,
     JsonFormat,
+    ObjectFormat,
+    ParquetFormat,
     SchemaFormat,
-    TextFormat,
 )
 from reclock.definitions.load_generators import GENERATED
 from reclock.definitions.sources import (
@@ -140,9 +140,15 @@ def _define(
 @_define.register
 def _(connector: ObjectsFrom, node: CreateSourceStatement, names: NameResolver) -> SourceDefinition:
     reject_clauses(node, "a source over objects", "include", "envelope", "all_tables", "tables")
-    format, columns = value_columns(node.args.get("format"), node, may_have_header=True)
-    if not isinstance(format, CsvFormat | JsonFormat | TextFormat | BytesFormat):
-        raise InvalidOption("a source over objects is of FORMAT CSV, JSON, TEXT or BYTES")
+    format, columns = value_columns(node.args.get("format"), node, of_objects=True)
+    if not isinstance(format, ObjectFormat):
+        raise InvalidOption("a source over objects is of FORMAT CSV, JSON, PARQUET, TEXT or BYTES")
+    is_parquet = isinstance(format, ParquetFormat)
+    if is_parquet and connector.args.get("compression"):
+        raise InvalidOption(
+            "Parquet files have no COMPRESSION around them",
+            hint="leave COMPRESSION out: the pages within a file may be compressed",
+        )
     pattern = connector.args["pattern"].name if connector.args.get("pattern") else "**"
     compile_pattern(pattern)
     if not connector.args["bucket"].name:
@@ -160,9 +166,10 @@ def _(connector: ObjectsFrom, node: CreateSourceStatement, names: NameResolver) 
     upstream = ObjectsConnector(
         connector.args["bucket"].name,
         pattern,
-        connector.args.get("compression") or "AUTO",
+        "NONE" if is_parquet else connector.args.get("compression") or "AUTO",
         names.connection_in(connector, AWS),
         queue,
+        has_row_offsets=is_parquet,
     )
     return SourceDefinition(RelationDesc(columns), upstream, format)
 

@@ -13,6 +13,7 @@ from reclock.definitions.formats import (
     CsvFormat,
     Format,
     JsonFormat,
+    ParquetFormat,
     SchemaFormat,
     TextFormat,
 )
@@ -22,6 +23,7 @@ from reclock.sql.queries.columns import check_columns, check_stored, declared_co
 from reclock.sql.statements.sources.formats_syntax import (
     JsonFormatClause,
     KeyValueFormat,
+    ParquetFormatClause,
     PlainFormatClause,
 )
 from reclock.sql.statements.sources.name_resolver import NameResolver
@@ -78,7 +80,7 @@ def value_columns(
     node: CreateSourceStatement,
     names: NameResolver | None = None,
     *,
-    may_have_header: bool = False,
+    of_objects: bool = False,
 ) -> tuple[Format, tuple[Column, ...]]:
     if isinstance(clause, SCHEMA_CLAUSES):
         reject_clauses(node, "a format with a schema", "columns")
@@ -87,9 +89,11 @@ def value_columns(
         of_schema = format_with_schema(clause, names)
         return of_schema, schema_columns(of_schema, node.args.get("envelope"))
     declared = declared_columns(node) if node.args.get("columns") else ()
+    if isinstance(clause, ParquetFormatClause) and of_objects:
+        return ParquetFormat(), declared
     format = plain_format(clause, len(declared))
     if format not in _PLAIN:
-        if isinstance(format, CsvFormat) and format.has_header and not may_have_header:
+        if isinstance(format, CsvFormat) and format.has_header and not of_objects:
             raise InvalidOption("messages have no header", hint="write FORMAT CSV WITH n COLUMNS")
         return format, declared or declared_columns(node)
     if not declared:
@@ -109,6 +113,8 @@ def plain_format(clause: exp.Expression | None, width: int) -> Format:
             return TextFormat() if clause.args["kind"] == "TEXT" else BytesFormat()
         case KeyValueFormat():
             raise InvalidOption("only messages have a key and a value")
+        case ParquetFormatClause():
+            raise InvalidOption("messages cannot be Parquet files")
     counted, delimiter, null_text = (
         clause.args.get(name) for name in ("columns", "delimiter", "null_text")
     )

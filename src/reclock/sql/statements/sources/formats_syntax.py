@@ -25,6 +25,10 @@ class JsonFormatClause(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {}
 
 
+class ParquetFormatClause(exp.Expression):
+    arg_types: ClassVar[dict[str, bool]] = {}
+
+
 class PlainFormatClause(exp.Expression):
     """``kind`` is ``TEXT`` or ``BYTES``."""
 
@@ -72,13 +76,15 @@ def one_format(parser: StatementParser) -> exp.Expression:
     parser.expect("FORMAT")
     if parser.accept("JSON"):
         return JsonFormatClause()
+    if parser.accept("PARQUET"):
+        return ParquetFormatClause()
     if parser.accept_any(("TEXT", "BYTES")):
         return PlainFormatClause(kind=parser.last_word)
     if parser.accept_any(("AVRO", "PROTOBUF")):
         return _schema_format(parser, parser.last_word)
     if not parser.accept("CSV"):
         parser.unsupported(
-            "FORMAT", hint="the formats are AVRO, BYTES, CSV, JSON, PROTOBUF and TEXT"
+            "FORMAT", hint="the formats are AVRO, BYTES, CSV, JSON, PARQUET, PROTOBUF and TEXT"
         )
     header, columns = False, None
     if parser.accept("WITH", "HEADER"):
@@ -141,6 +147,11 @@ def _write_csv_format(write: Generator, node: exp.Expression) -> str:
 @generates(JsonFormatClause)
 def _write_json_format(write: Generator, node: exp.Expression) -> str:
     return "JSON"
+
+
+@generates(ParquetFormatClause)
+def _write_parquet_format(write: Generator, node: exp.Expression) -> str:
+    return "PARQUET"
 
 
 @generates(PlainFormatClause)

@@ -8,7 +8,12 @@ from sqlglot import exp
 from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import TokenType
 
-from reclock.sql.statements.sources.formats_syntax import PlainFormatClause, formats, write_formats
+from reclock.sql.statements.sources.formats_syntax import (
+    ParquetFormatClause,
+    PlainFormatClause,
+    formats,
+    write_formats,
+)
 from reclock.sql.statements.sources.upstreams_syntax import ObjectsFrom, upstream
 from reclock.sql.syntax import nodes
 from reclock.sql.syntax.nodes import Statement
@@ -131,8 +136,8 @@ def create_source(parser: StatementParser, words: tuple[str, ...]) -> CreateSour
         progress=parser.object_name() if parser.accept("EXPOSE", "PROGRESS", "AS") else None,
         options=parser.wrapped_list(_option) if parser.accept("WITH") else None,
     )
-    has_fields = not isinstance(created.args["format"], PlainFormatClause)
-    if columns is None and isinstance(created.args["connector"], ObjectsFrom) and has_fields:
+    has_columns = isinstance(created.args["format"], PlainFormatClause | ParquetFormatClause)
+    if columns is None and isinstance(created.args["connector"], ObjectsFrom) and not has_columns:
         parser.raise_error("Expected the list of columns", place)
     return created
 
