@@ -70,7 +70,7 @@ def test_a_file_that_was_given_up_can_be_read_again(environment, lake):
     path = lake / "a.parquet"
     path.write_bytes(b"no parquet at all")
     assert not tick.run(environment, owner="test").succeeded
-    with pytest.raises(InvalidOption, match="the content of .* is no record"):
+    with pytest.raises(InvalidOption, match=r"the content of .* is no record"):
         rows(environment, "ALTER SOURCE files SKIP 't/a.parquet' FROM 0 TO 1")
     rows(environment, "ALTER SOURCE files SKIP 't/a.parquet'")
     assert tick.run(environment, owner="test").succeeded

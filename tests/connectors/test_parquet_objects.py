@@ -11,7 +11,7 @@ from fixtures.objects import DESC
 from fixtures.parquet import FILES, parquet
 
 from reclock.algebra.relations import BIGINT, TEXT, TIMESTAMP, Column, RelationDesc
-from reclock.connectors.objects import scan
+from reclock.connectors.objects import parquet_contents, scan
 from reclock.connectors.objects.compression import Unzipped
 from reclock.connectors.objects.connector import Objects
 from reclock.connectors.objects.parquet_contents import ParquetContents
@@ -175,7 +175,11 @@ def test_a_file_with_other_columns_is_named(buckets):
     assert 'column "Word" is missing' in failure.value.detail
 
 
-def test_a_row_that_does_not_fit_is_named_and_can_be_skipped_alone(buckets):
+@pytest.mark.parametrize("batch_rows", [1, 2, 100])
+def test_a_row_that_does_not_fit_is_named_and_can_be_skipped_alone(
+    buckets, monkeypatch, batch_rows
+):
+    monkeypatch.setattr(parquet_contents, "_BATCH_ROWS", batch_rows)
     rows = [(n, "x") for n in range(10)]
     rows[4] = (None, "y")
     buckets.put("a.parquet", parquet(rows, row_group_size=3))

@@ -269,7 +269,7 @@ class ParquetContents:
         offsets: Sequence[int] = range(lower, lower + rows.num_rows)
         if task.skips:
             offsets = _without(offsets, task.skips)
-            rows = rows.take([offset - lower for offset in offsets])
+            rows = rows.take(pa.array([offset - lower for offset in offsets], pa.int64()))
         try:
             return typed_rows(rows, self.desc)
         except Unreadable as failure:
