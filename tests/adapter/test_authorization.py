@@ -157,6 +157,7 @@ CASES = (
     Case("COMMENT ON TYPE mood IS 'x'", owns=("mood",)),
     Case("DROP TYPE mood CASCADE", owns=("mood",)),
     Case("SHOW TYPES"),
+    Case("SHOW SEQUENCES"),
     Case("SHOW CREATE TYPE mood"),
     Case("SHOW CREATE FUNCTION doubled"),
     Case("CREATE TABLE n AS SELECT a FROM t", (*MAKE, *READ, ("SELECT", "t"))),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import sys
 import threading
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -84,6 +86,86 @@ def test_a_script_has_backslash_commands_between_its_statements(
     assert "name     | number\n" in out  # \d, with expanded rows too
 
 
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        (r"\dt", ["a_b", "acb"]),
+        (r"\dt a_*", ["a_b"]),
+        (r"\dt a?b", ["a_b", "acb"]),
+        (r"\dt sales.*", ["late"]),
+        (r"\dt sales.l?te", ["late"]),
+        (r"\d sales.*", ["late"]),
+        (r"\ds", ["ids"]),
+        (r"\df", ["twice(integer)"]),
+        (r"\dT m*", ["mood"]),
+        (r"\dn sal*", ["sales"]),
+        (r"\d+ a_b", ["number", "default"]),  # a column, and the cluster of the index
+    ],
+)
+def test_a_pattern_selects_names_in_a_schema(
+    shell: Shell, command: str, names: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.output = Format.JSON
+    assert shell.run("""CREATE SCHEMA sales; CREATE TABLE sales.late (a int);
+        CREATE TABLE acb (a int); CREATE TABLE a_b (number int); CREATE INDEX i ON a_b (number);
+        CREATE SEQUENCE ids; CREATE TYPE mood AS ENUM ('low', 'high');
+        CREATE FUNCTION twice(a int) RETURNS int LANGUAGE SQL AS 'SELECT 2 * a'""")
+    assert shell.meta(command)
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [next(iter(row.values())) for row in rows] == names
+
+
+def test_the_connection_is_described(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.output = Format.CSV
+    assert shell.meta(r"\conninfo")
+    assert capsys.readouterr().out.splitlines()[1].startswith("reclock,reclock,default,")
+
+
+class Terminal(StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Standard output of a shell that a person uses, on a screen of 24 lines."""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    monkeypatch.setenv("LINES", "24")
+    return terminal
+
+
+def test_only_a_result_that_is_longer_than_the_screen_goes_to_the_pager(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = at_a_terminal(monkeypatch)
+    paged = tmp_path / "paged"
+    monkeypatch.setenv("PSQL_PAGER", f"tee {paged}")
+    assert shell.run("SELECT * FROM generate_series(1, 18)")  # 23 lines, and the prompt
+    assert (terminal.getvalue().count("\n"), paged.exists()) == (23, False)
+    assert shell.run("SELECT * FROM generate_series(1, 19)")
+    assert (terminal.getvalue().count("\n"), paged.read_text().count("\n")) == (23, 24)
+    assert paged.read_text().endswith("(19 rows)\n")
+
+
+@pytest.mark.parametrize("pager", ["", "no-such-pager", "head -n 1"])
+def test_a_result_ends_without_an_error_whatever_the_pager_does(
+    shell: Shell, pager: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = at_a_terminal(monkeypatch)
+    monkeypatch.setenv("PAGER", pager)
+    assert shell.run("SELECT * FROM generate_series(1, 100000)")
+    assert ("(100000 rows)" in terminal.getvalue()) == (pager != "head -n 1")
+    assert not shell.pager.is_open
+
+
+def test_the_pager_is_switched_off(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = at_a_terminal(monkeypatch)
+    monkeypatch.setenv("PAGER", "false")
+    assert shell.run_script("\\pset pager\nSELECT * FROM generate_series(1, 100);")
+    assert "(100 rows)" in terminal.getvalue()
+
+
 def test_the_last_statements_are_edited_and_run_if_they_were_changed(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -117,7 +199,11 @@ def test_what_has_no_columns_says_how_its_definition_is_shown(
 
 
 @pytest.mark.parametrize(
-    "command", [r"\nothing", r"\i nowhere.sql", r"\watch soon", r"\f pie", r"\d nowhere"]
+    "command",
+    [
+        *(r"\nothing", r"\i nowhere.sql", r"\watch soon", r"\f pie", r"\d nowhere"),
+        *(r"\dt *.*", r"\dt nowhere.*", r"\pset pie"),
+    ],
 )
 def test_a_command_that_fails_says_so_and_ends_its_script(
     shell: Shell, command: str, capsys: pytest.CaptureFixture[str]

@@ -107,10 +107,13 @@ class ReclockSqlOperator(ReclockOperator):
 
     def execute(self, context: Context) -> list[list[Any]] | None:
         with self.client() as client:
-            result = client.sql(self.sql, self.parameters, as_of=to_milliseconds(self.as_of))
-        self.log.info("%s", result.tag)
+            as_of = to_milliseconds(self.as_of)
+            result = client.sql(self.sql, self.parameters, as_of=as_of)
+        moment = f", as of {as_of}" if as_of is not None else ""
         if not result.columns:
+            self.log.info("%s%s", result.tag, moment)
             return None
+        self.log.info("%s, rows: %d%s", result.tag, len(result), moment)
         if len(result) > self.max_rows:
             too_many = f"the query has {len(result)} rows, more than max_rows = {self.max_rows}"
             raise AirflowFailException(f"{too_many}; read them with ReclockHook in a task")

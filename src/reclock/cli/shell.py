@@ -19,6 +19,7 @@ import pyarrow as pa
 from reclock.adapter.copy.transfer import CopyIn, CopyOut
 from reclock.adapter.session.session import Session
 from reclock.cli.output import Format, error_lines, print_notice, print_result
+from reclock.cli.pager import Pager
 from reclock.cli.remote import RemoteCopyIn, RemoteCopyOut, RemoteSession
 from reclock.cli.waiting import until_done
 from reclock.config import Settings
@@ -31,20 +32,34 @@ _LISTS = {
     r"\dv": "VIEWS",
     r"\dm": "MATERIALIZED VIEWS",
     r"\di": "INDEXES",
+    r"\ds": "SEQUENCES",
+    r"\df": "FUNCTIONS",
+    r"\dT": "TYPES",
     r"\dn": "SCHEMAS",
     r"\du": "ROLES",
     r"\l": "DATABASES",
 }
-"""What a command lists. A pattern after it is one of ``LIKE``, with ``*`` for ``%``."""
+"""What a command lists: of the first schema of the search path, unless its pattern names one."""
 
-_HELP = r"""\d               objects             \d NAME     columns of a relation
+_WILDCARDS = {"*": "%", "?": "_", "%": r"\%", "_": r"\_", "\\": r"\\", "'": "''"}
+"""A character of psql's patterns in the constant of a LIKE."""
+
+_HELP = r"""\d [PATTERN]     objects             \d NAME     columns of a relation
 \dt \dv \dm \di  tables, views, materialized views, indexes
-\dn \du \l       schemas, roles, databases; a pattern may follow: \dt late*
+\ds \df \dT      sequences, functions, types
+\dn \du \l       schemas, roles, databases
+                 a pattern may follow each: \dt late*, \dt sales.*
+\d+ NAME         columns and indexes of a relation
+\conninfo        database, role and server of the session
 \i FILE          run a file          \watch [S]  repeat the last statements every S seconds (2)
 \e               edit the last statements in $EDITOR, and run them if they were changed
 \x               expanded rows       \f FORMAT   table, expanded, csv or json
+\pset pager      pager on or off: long results go through $PSQL_PAGER, $PAGER or less
 \timing          timing on or off    \q          leave
 Statements end with a semicolon. Tab completes names, Control-X Control-E opens $EDITOR."""
+
+_CONNECTION = """SELECT current_database() AS database, current_user AS role,
+    current_setting('cluster') AS cluster, version() AS version"""
 
 _WATCHED = re.compile(r"(?P<sql>.*\S.*?);?\s*\\watch\b(?P<seconds>[^;]*);?\s*")
 """A line that ends with the command, as psql takes it too."""
@@ -57,6 +72,7 @@ class Shell:
         self.session = session
         self.output = output
         self.timing = timing
+        self.pager = Pager()
         self.is_over = False
         self.last = ""
 
@@ -64,7 +80,9 @@ class Shell:
         """True if every statement of ``text`` succeeded. The first error is printed and ends the
         run. Control-C cancels the running statement with such an error and keeps the session."""
         self.last = text
-        return until_done(lambda: self._run(text), self.session.cancel, sys.stderr)
+        return until_done(
+            lambda: self._run(text), self.session.cancel, sys.stderr, lambda: self.pager.is_open
+        )
 
     def _run(self, text: str) -> bool:
         try:
@@ -79,8 +97,9 @@ class Shell:
                             result.write(line)
                         print_result(result.finish(), self.output)
                     case _:
-                        with closing(result):  # also if standard output is closed early
-                            print_result(result, self.output)
+                        # also if standard output or the pager is closed early
+                        with closing(result), self.pager.output() as output:
+                            print_result(result, self.output, to=output)
                 if self.timing:
                     print(f"Time: {(time.perf_counter() - started) * 1000:.1f} ms")
                 started = time.perf_counter()
@@ -117,11 +136,17 @@ class Shell:
                 self.is_over = True
             case r"\?":
                 print(_HELP)
-            case r"\d" if argument:
+            case r"\d+" if argument:
+                return self.run(f"SHOW COLUMNS FROM {argument}; SHOW INDEXES FROM {argument}")
+            case r"\d" if argument and not set("*?") & set(argument):
                 return self.run(f"SHOW COLUMNS FROM {argument}")
             case _ if name in _LISTS:
-                pattern = argument.replace("'", "''").replace("*", "%")
-                return self.run(f"SHOW {_LISTS[name]}" + (f" LIKE '{pattern}'" if pattern else ""))
+                return self.run(f"SHOW {_LISTS[name]}{_matching(argument)}")
+            case r"\conninfo":
+                return self.run(_CONNECTION)
+            case r"\pset" if argument == "pager":
+                self.pager.is_on = not self.pager.is_on
+                print(f"Pager is {'on' if self.pager.is_on else 'off'}.")
             case r"\i":
                 return self.run_script(Path(argument).read_text())
             case r"\e":
@@ -154,6 +179,19 @@ class Shell:
         except KeyboardInterrupt:
             return True
         return False
+
+
+def _matching(pattern: str) -> str:
+    """The clauses of SHOW for a pattern of psql: of names, or of names in a schema that it names,
+    such as ``sales.*``."""
+    schema, _, names = pattern.rpartition(".")
+    if set("*?") & set(schema):
+        raise InvalidOption(
+            "a pattern names one schema",
+            hint="SELECT name, type FROM mz_objects lists the objects of all schemas",
+        )
+    like = "".join(_WILDCARDS.get(character, character) for character in names)
+    return (f" FROM {schema}" if schema else "") + (f" LIKE '{like}'" if like else "")
 
 
 def _edited(text: str) -> str:

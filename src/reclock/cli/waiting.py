@@ -17,11 +17,17 @@ _FIRST_SIGN_S, _NEXT_SIGN_S = 3.0, 10.0
 """Time until the first line about long work, and between later ones."""
 
 
-def until_done(work: Callable[[], T], cancel: Callable[[], None], to: TextIO) -> T:
+def until_done(
+    work: Callable[[], T],
+    cancel: Callable[[], None],
+    to: TextIO,
+    is_quiet: Callable[[], bool] = lambda: False,
+) -> T:
     """The result of ``work``, which runs in a thread of its own. Raises what it raises.
 
     Control-C calls ``cancel`` repeatedly until the work ends, since the cancelable part may not
-    have begun. If ``to`` is a terminal, lines on it say how long the work has been running.
+    have begun. If ``to`` is a terminal, lines on it say how long the work has been running, except
+    while ``is_quiet``.
     """
     future: Future[T] = Future()
     with _control_c() as is_cancelled:
@@ -30,7 +36,8 @@ def until_done(work: Callable[[], T], cancel: Callable[[], None], to: TextIO) ->
         threading.Thread(target=_fulfil, args=(future, work), name="statement", daemon=True).start()
         while not future.done():
             wait([future], timeout=_LOOK_S)
-            if to.isatty() and time.monotonic() >= next_sign_s and not future.done():
+            is_due = time.monotonic() >= next_sign_s and not future.done()
+            if is_due and to.isatty() and not is_quiet():
                 next_sign_s = time.monotonic() + _NEXT_SIGN_S
                 doing = "cancelling" if is_cancelled.is_set() else "running; Control-C cancels"
                 print(f"... {doing} ({time.monotonic() - began_s:.0f} s)", file=to, flush=True)

@@ -126,7 +126,7 @@ def show_objects(
                 ((entry.name.item,) for entry in relations if entry.type is ItemType.TABLE),
                 node,
             )
-        case "FUNCTIONS" | "TYPES":
+        case "FUNCTIONS" | "TYPES" | "SEQUENCES":
             rows = (
                 (entry.name.item,)
                 for entry in catalog.within(scope).values()

@@ -58,7 +58,8 @@ def show_columns(parser: StatementParser, words: tuple[str, ...]) -> ShowColumns
 
 
 @parses(
-    "SHOW SECRETS|CONNECTIONS|SOURCES|TABLES|VIEWS|INDEXES|SINKS|FUNCTIONS|TYPES|OBJECTS|DATABASES|SCHEMAS|CLUSTERS|ROLES",
+    "SHOW SECRETS|CONNECTIONS|SOURCES|TABLES|VIEWS|INDEXES|SINKS|FUNCTIONS|TYPES|SEQUENCES|OBJECTS",
+    "SHOW DATABASES|SCHEMAS|CLUSTERS|ROLES",
     "SHOW CLUSTER REPLICAS",
 )
 def show_objects(parser: StatementParser, words: tuple[str, ...]) -> ShowObjectsStatement:
