@@ -10,27 +10,27 @@ from reclock.sql.names import QualifiedName, cluster_identifier, quote
 from reclock.sql.syntax.dialect import to_sql
 
 
-def name_of(snapshot: CatalogSnapshot, thing: Owned) -> str:
+def name_of(snapshot: CatalogSnapshot, object: Owned) -> str:
     """The full name, quoted where needed."""
-    match thing:
+    match object:
         case Item():
-            schema = snapshot.schemas[thing.schema_id]
-            return str(QualifiedName(_database(snapshot, schema), schema.name, thing.name))
+            schema = snapshot.schemas[object.schema_id]
+            return str(QualifiedName(_database(snapshot, schema), schema.name, object.name))
         case Schema():
-            database = _database(snapshot, thing)
-            return ".".join(quote(part) for part in (database, thing.name) if part is not None)
+            database = _database(snapshot, object)
+            return ".".join(quote(part) for part in (database, object.name) if part is not None)
         case Cluster():
-            return to_sql(cluster_identifier(thing.name))
+            return to_sql(cluster_identifier(object.name))
         case _:
-            return quote(thing.name)
+            return quote(object.name)
 
 
 def described(snapshot: CatalogSnapshot, target: Target) -> str:
     """The object in messages: ``SOURCE "reclock.public.s"``, ``SYSTEM``."""
-    thing: Owned | None = snapshot.get(*target) if target is not None else None
-    if thing is None:
+    object: Owned | None = snapshot.get(*target) if target is not None else None
+    if object is None:
         return "SYSTEM"
-    return f'{type_of(thing).upper().replace("_", " ")} "{name_of(snapshot, thing)}"'
+    return f'{type_of(object).upper().replace("_", " ")} "{name_of(snapshot, object)}"'
 
 
 def role_name(snapshot: CatalogSnapshot, role_id: str) -> str:

@@ -90,9 +90,9 @@ def dependents_closure(
     """Every id that is dropped with ``targets``, dependents first, and the names of those that only
     CASCADE drops. Indexes, progress relations and sequences that a column owns are parts of their
     relation, and are dropped with it."""
-    wanted = set(targets)
+    target_ids = set(targets)
     ordered: dict[GlobalId, None] = {}
-    others: list[str] = []
+    dependent_names: list[str] = []
 
     def visit(id: GlobalId) -> None:
         if id in ordered:
@@ -104,8 +104,12 @@ def dependents_closure(
                 ItemType.INDEX,
                 ItemType.SOURCE_PROGRESS,
             ) or catalog.is_subsource(entry.id)
-            if not is_part and entry.id not in wanted and str(entry.name) not in others:
-                others.append(str(entry.name))
+            if (
+                not is_part
+                and entry.id not in target_ids
+                and str(entry.name) not in dependent_names
+            ):
+                dependent_names.append(str(entry.name))
             visit(entry.id)
         ordered[id] = None
         table = catalog.entry(id)
@@ -113,9 +117,9 @@ def dependents_closure(
             for sequence in catalog.sequences(table.name):
                 visit(sequence.id)
 
-    for id in sorted(wanted, key=lambda id: int(id[1:])):
+    for id in sorted(target_ids, key=lambda id: int(id[1:])):
         visit(id)
-    return tuple(ordered), others
+    return tuple(ordered), dependent_names
 
 
 def check_tables_named(

@@ -53,38 +53,38 @@ def asked_rows(plan: Plan, conditions: Sequence[Scalar], rows: Plan, width: int)
     return _restricted(plan, [index for _, index in asking], asked)
 
 
-def _restricted(plan: Plan, columns: Sequence[int], asked: Plan) -> Plan:
-    """The rows of ``plan`` whose ``columns`` are a row of ``asked``: by a semi-join below
+def _restricted(plan: Plan, columns: Sequence[int], keys: Plan) -> Plan:
+    """The rows of ``plan`` whose ``columns`` are a row of ``keys``: by a semi-join below
     everything that could fail, if the columns come from there."""
     if could_fail_anywhere(plan):
         match plan:
             case Filter(input=input) | Distinct(input=input):
-                return with_inputs(plan, [_restricted(input, columns, asked)])
+                return with_inputs(plan, [_restricted(input, columns, keys)])
             case Map(input=input) if max(columns) < len(input.desc):
-                return with_inputs(plan, [_restricted(input, columns, asked)])
+                return with_inputs(plan, [_restricted(input, columns, keys)])
             case Project(input=input, indexes=indexes):
                 below = [indexes[column] for column in columns]
-                return with_inputs(plan, [_restricted(input, below, asked)])
+                return with_inputs(plan, [_restricted(input, below, keys)])
             case Reduce(input=input, group_by=group_by) if max(columns) < len(group_by):
                 below = [group_by[column] for column in columns]
-                return with_inputs(plan, [_restricted(input, below, asked)])
+                return with_inputs(plan, [_restricted(input, below, keys)])
             case TopK(input=input, group_by=group_by) if set(columns) <= set(group_by):
-                return with_inputs(plan, [_restricted(input, columns, asked)])
+                return with_inputs(plan, [_restricted(input, columns, keys)])
             case Union(inputs=parts):
-                return with_inputs(plan, [_restricted(part, columns, asked) for part in parts])
+                return with_inputs(plan, [_restricted(part, columns, keys) for part in parts])
             case Join(left=left, right=right, kind=kind):
                 width = len(left.desc)
                 if max(columns) < width and kind not in (JoinKind.RIGHT, JoinKind.FULL):
-                    return with_inputs(plan, [_restricted(left, columns, asked), right])
+                    return with_inputs(plan, [_restricted(left, columns, keys), right])
                 if min(columns) >= width and kind in (JoinKind.INNER, JoinKind.RIGHT):
                     below = [column - width for column in columns]
-                    return with_inputs(plan, [left, _restricted(right, below, asked)])
+                    return with_inputs(plan, [left, _restricted(right, below, keys)])
     width, types = len(plan.desc), plan.desc.types
     pairs = [
         equal(ColumnRef(column, types[column]), ColumnRef(width + place, types[column]))
         for place, column in enumerate(columns)
     ]
-    return join(plan, asked, JoinKind.SEMI, pairs)
+    return join(plan, keys, JoinKind.SEMI, pairs)
 
 
 # --- expressions that pass over a subquery ---

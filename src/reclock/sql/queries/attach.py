@@ -53,12 +53,12 @@ def attach(plan: Plan, expressions: Sequence[TypedExpr]) -> tuple[Plan, list[Typ
             width = len(plan.desc)
             shifted = scalars_of(shift_inner(condition, width) for condition in conditions)
             named = {index for part in (*domain, *guards, *shifted) for index in columns_of(part)}
-            needed = rows if all(not len(rows.desc) <= i < width for i in named) else plan
-            needed = filter_rows(needed, guards)
+            outer_rows = rows if all(not len(rows.desc) <= i < width for i in named) else plan
+            outer_rows = filter_rows(outer_rows, guards)
             inner = (
-                _over(value.plan, distinct(compute(needed, domain)))
+                _over(value.plan, distinct(compute(outer_rows, domain)))
                 if domain
-                else asked_rows(value.plan, shifted, needed, width)
+                else asked_rows(value.plan, shifted, outer_rows, width)
             )
             starts[source, guards] = width
             kind = (

@@ -397,12 +397,12 @@ def _privilege_call(name: str, values: Sequence[Planned], context: ExprContext) 
         )
     if any(map(_is_null_constant, values)):
         return Literal(None, BOOLEAN)
-    role, thing, *rest = values
+    role, object, *columns_and_privilege = values
     if function.kind == "database":
-        thing = _database(thing, context)
+        object = _database(object, context)
     arguments = [
         _argument(value, type, context)
-        for value, type in zip([role, thing, *rest], types, strict=True)
+        for value, type in zip([role, object, *columns_and_privilege], types, strict=True)
     ]
     privileges = arguments[-1].value if isinstance(arguments[-1], Literal) else None
     return _over(types, expression(function.body(privileges)), arguments, context)

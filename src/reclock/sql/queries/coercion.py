@@ -90,14 +90,15 @@ def within_limit(text: str, limit: TextLimit) -> str:
     return stripped[: limit.characters]
 
 
-def common_type(types: Sequence[ScalarType | None], what: str) -> ScalarType:
+def common_type(types: Sequence[ScalarType | None], construct: str) -> ScalarType:
     """The common type of several results (PostgreSQL's rule for UNION, CASE and others); text if
-    all are untyped."""
+    all are untyped. ``construct`` names what has the results, in the error."""
     common = common_of(types)
     if common is None:
         names = list(dict.fromkeys(str(type.unconstrained) for type in types if type is not None))
         raise TypeMismatch(
-            f"{what} types {' and '.join(names)} cannot be matched", hint="cast them to one type"
+            f"{construct} types {' and '.join(names)} cannot be matched",
+            hint="cast them to one type",
         )
     return common
 
@@ -123,13 +124,13 @@ def _number(value: Untyped) -> Planned:
     return value if value.text is None else Literal(*natural(parse_number(value.text), numeric()))
 
 
-def unified(values: Sequence[Planned], what: str) -> tuple[list[TypedExpr], ScalarType]:
+def unified(values: Sequence[Planned], construct: str) -> tuple[list[TypedExpr], ScalarType]:
     """``values`` in the type that all of them take, and that type. Raises as ``common_type``."""
     values = with_dimensions_of_others(values)
     values = with_own_digits(
-        values, [common_type([value.type for value in values], what)] * len(values)
+        values, [common_type([value.type for value in values], construct)] * len(values)
     )
-    type = common_type([value.type for value in values], what)
+    type = common_type([value.type for value in values], construct)
     return [coerce(value, type) for value in values], type
 
 
@@ -264,11 +265,11 @@ def _natural(value: Planned) -> TypedExpr | None:
     return None if value.type.is_float else coerce(value, as_numeric(value.type))
 
 
-def expect(value: Planned, target: ScalarType, what: str) -> TypedExpr:
+def expect(value: Planned, target: ScalarType, role: str) -> TypedExpr:
     """``value`` as the required type ``target``. Raises ``TypeMismatch``."""
     if not isinstance(value, Untyped) and not is_implicit(value.type, target):
         raise TypeMismatch(
-            f"{what} must be type {target.unconstrained}, not type {value.type.unconstrained}"
+            f"{role} must be type {target.unconstrained}, not type {value.type.unconstrained}"
         )
     return coerce(value, target)
 

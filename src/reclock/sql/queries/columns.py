@@ -63,12 +63,12 @@ def declared_column(name: str, kind: exp.Expr, is_nullable: bool) -> Column:
     return Column(name, type, is_nullable, limit)
 
 
-def check_flat(columns: Sequence[Column], what: str) -> None:
-    """Raises ``UnsupportedSql`` unless ``what``, a source or a sink, can have the columns."""
+def check_flat(columns: Sequence[Column], kind: str) -> None:
+    """Raises ``UnsupportedSql`` unless ``kind``, a source or a sink, can have the columns."""
     for column in columns:
         if not column.type.is_flat:
             raise UnsupportedSql(
-                f'column "{column.name}" has type {column.type}, which {what} cannot have',
+                f'column "{column.name}" has type {column.type}, which {kind} cannot have',
                 hint="cast it to text",
             )
 

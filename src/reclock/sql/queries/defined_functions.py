@@ -126,18 +126,18 @@ def _chosen(candidates: Sequence[Candidate], values: Mapping[int, Planned]) -> C
             for argument, type in zip(placed, entry.function.types, strict=True)
             if id(argument) in values
         ]
-        wanted = [type for _, type in pairs]
-        if exact((wanted, BOOLEAN))(tuple(type for type, _ in pairs), {}) is None:
+        parameter_types = [type for _, type in pairs]
+        if exact((parameter_types, BOOLEAN))(tuple(type for type, _ in pairs), {}) is None:
             continue
-        same = [type is not None and type.name is want.name for type, want in pairs]
-        preferred = [type in _PREFERRED for type in wanted]
+        same = [type is not None and type.name is parameter.name for type, parameter in pairs]
+        preferred = [type in _PREFERRED for type in parameter_types]
         score = sum(same), sum(map(operator.or_, same, preferred))
-        fitting.setdefault(score, []).append(((entry, placed), wanted))
+        fitting.setdefault(score, []).append(((entry, placed), parameter_types))
     if not fitting:
         return None
     best = fitting[max(fitting)]
-    (chosen, wanted), *others = sorted(best, key=lambda it: len(it[0][1]))
-    if any(types != wanted for _, types in others):
+    (chosen, parameter_types), *others = sorted(best, key=lambda it: len(it[0][1]))
+    if any(types != parameter_types for _, types in others):
         types = [value.type for value in values.values()]
         raise AmbiguousFunction(
             chosen[0].function.name, ["unknown" if type is None else str(type) for type in types]

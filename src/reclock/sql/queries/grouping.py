@@ -48,24 +48,24 @@ def group(
 def with_determined_columns(
     keys: Sequence[TypedExpr], expressions: Sequence[TypedExpr], scope: Scope
 ) -> list[TypedExpr]:
-    """``keys``, and the columns outside of aggregates that follow from them: columns of a catalog
-    relation whose key is among the keys. They make no other groups."""
+    """``keys``, and the columns outside of aggregates that they determine: columns of a catalog
+    relation whose key is among the keys. The groups stay the same."""
     determined: set[int] = set()
     for relation in scope.relations:
         places = scope.of_relation([relation])
         key = [i for i in places if scope.columns[i].is_key]
         if key and all(ColumnRef(i, scope.columns[i].type) in keys for i in key):
             determined |= set(places)
-    shown = dict.fromkeys(keys)
+    extended_keys = dict.fromkeys(keys)
 
     def find(part: TypedExpr) -> TypedExpr | None:
         if isinstance(part, ColumnRef) and part.index in determined:
-            shown[part] = None
+            extended_keys[part] = None
         return part if isinstance(part, AggregateCall | ColumnRef) or part in keys else None
 
     for expression in expressions:
         rewrite_own(expression, find)
-    return list(shown)
+    return list(extended_keys)
 
 
 def group_by_sets(
@@ -93,7 +93,7 @@ def group_by_sets(
         grouped = reduce(plan, [indexes[keys.index(key)] for key in chosen], attached)
         if around is not None and len(chosen) == len(around.desc):
             grouped = of_every_row(around, grouped)
-        shown: list[Scalar] = [
+        key_columns: list[Scalar] = [
             ColumnRef(chosen.index(key), key.type) if key in chosen else Literal(None, key.type)
             for key in keys
         ]
@@ -101,7 +101,7 @@ def group_by_sets(
             ColumnRef(len(chosen) + i, aggregate.type) for i, aggregate in enumerate(attached)
         ]
         bits = [Literal(_bits(grouping, keys, chosen), grouping.type) for grouping in groupings]
-        branches.append(compute(grouped, [*shown, *values, *bits], names))
+        branches.append(compute(grouped, [*key_columns, *values, *bits], names))
     return union(branches), [
         _over_groups(expression, keys, aggregates, groupings, relation.scope)
         for expression in expressions

@@ -127,18 +127,18 @@ def joined_on(left: Plan, right: Plan, kind: JoinKind, conditions: Sequence[Type
     """The join on ``conditions``. A subquery in one of them is computed for the rows of the side
     that it names, or for the pairs of rows that meet the other conditions."""
     plain = scalars_of(term for term in conditions if not has(term, SubqueryValue))
-    others = [condition for condition in conditions if has(condition, SubqueryValue)]
+    with_subqueries = [condition for condition in conditions if has(condition, SubqueryValue)]
     width, right_width = len(left.desc), len(right.desc)
-    if kind is JoinKind.INNER and others:
-        joined, placed = attach(join(left, right, kind, plain), others)
+    if kind is JoinKind.INNER and with_subqueries:
+        joined, placed = attach(join(left, right, kind, plain), with_subqueries)
         return project(filter_rows(joined, scalars_of(placed)), range(width + right_width))
     of_left, of_right = list[TypedExpr](), list[TypedExpr]()
-    for other in others:
-        used = _all_columns_of(other)
+    for term in with_subqueries:
+        used = _all_columns_of(term)
         if all(column < width for column in used):
-            of_left.append(other)
+            of_left.append(term)
         elif all(column >= width for column in used):
-            of_right.append(_moved(other, -width))
+            of_right.append(_moved(term, -width))
         else:
             return _joined_to_pairs(left, right, kind, conditions)
     wide_left, wide_right = _with_columns(left, of_left), _with_columns(right, of_right)
@@ -157,8 +157,8 @@ def joined_on(left: Plan, right: Plan, kind: JoinKind, conditions: Sequence[Type
 def _joined_to_pairs(
     left: Plan, right: Plan, kind: JoinKind, conditions: Sequence[TypedExpr]
 ) -> Plan:
-    """The outer join, by the pairs of rows that meet ``conditions``: these have each different row
-    of a side that is kept once."""
+    """The outer join, by the pairs of rows that meet ``conditions``: in the pairs each distinct row
+    of an outer side appears once."""
     width, right_width = len(left.desc), len(right.desc)
     ends = range(width), range(width, width + right_width)
     if kind is JoinKind.RIGHT:
@@ -167,13 +167,13 @@ def _joined_to_pairs(
         return project(joined, [*ends[0], *range(len(pairs.desc), len(pairs.desc) + right_width)])
     pairs = joined_on(distinct(left), right, JoinKind.INNER, conditions)
     joined = join(left, pairs, JoinKind.LEFT, _same(left, range(width), pairs, ends[0]))
-    kept = project(joined, [*range(width), *range(2 * width, len(joined.desc))])
+    left_joined = project(joined, [*range(width), *range(2 * width, len(joined.desc))])
     if kind is JoinKind.LEFT:
-        return kept
+        return left_joined
     alone = join(right, pairs, JoinKind.ANTI, _same(right, range(right_width), pairs, ends[1]))
     nulls = [Literal(None, type) for type in left.desc.types]
     columns = [ColumnRef(i, type) for i, type in enumerate(right.desc.types)]
-    return union([kept, compute(alone, [*nulls, *columns])])
+    return union([left_joined, compute(alone, [*nulls, *columns])])
 
 
 def _same(left: Plan, of_left: Sequence[int], right: Plan, of_right: Sequence[int]) -> list[Scalar]:
@@ -252,13 +252,13 @@ def _using(left: ScopedPlan, right: ScopedPlan, kind: JoinKind, names: list[str]
         columns += tuple(
             ScopeColumn(None, name, value.type) for name, value in zip(names, merged, strict=True)
         )
-    others = [
+    unmerged = [
         i
         for i, column in enumerate(columns)
         if i not in shared and i not in away and not column.is_merged_away
     ]
     hidden = [*away, *(i for i, column in enumerate(columns) if column.is_merged_away)]
-    order = [*shared, *others, *hidden]
+    order = [*shared, *unmerged, *hidden]
     moved = tuple(replace(columns[i], is_merged_away=i in hidden) for i in order)
     return ScopedPlan(project(plan, order), Scope(moved))
 

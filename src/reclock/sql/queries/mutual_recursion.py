@@ -98,16 +98,16 @@ def _value(
     row is for."""
     declared = desc.types[: len(desc) - outer_width]
     plan = context.queries.plan(node, context, declared).embedded
-    found = [ColumnRef(place, type) for place, type in enumerate(plan.desc.types)]
-    if len(found) == len(desc):
+    columns = [ColumnRef(place, type) for place, type in enumerate(plan.desc.types)]
+    if len(columns) == len(desc):
         try:
             values = [
-                assign(value, column) for value, column in zip(found, desc.columns, strict=True)
+                assign(value, column) for value, column in zip(columns, desc.columns, strict=True)
             ]
             return compute(plan, values, desc.names)
         except TypeMismatch:
             pass
-    returned = plan.desc.types[: len(found) - outer_width]
+    returned = plan.desc.types[: len(columns) - outer_width]
     raise TypeMismatch(
         f'WITH MUTUALLY RECURSIVE query "{name}" declared types ({_names(declared)}), but query '
         f"returns types ({_names(returned)})"

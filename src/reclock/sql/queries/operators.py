@@ -402,18 +402,18 @@ def _not(node: exp.Not, context: ExprContext) -> TypedExpr:
 @scalar.register
 def _is(node: exp.Is, context: ExprContext) -> TypedExpr:
     reject_unsupported(node, "this", "expression", "negate")
-    operand, what = scalar(node.this, context), node.expression
-    if isinstance(what, exp.Null):
+    operand, test = scalar(node.this, context), node.expression
+    if isinstance(test, exp.Null):
         value = default_to_text(operand)
         if is_record(value):
             return has_no_nulls(value) if node.args.get("negate") else has_only_nulls(value)
         result = is_null(value)
-    elif isinstance(what, exp.Boolean):
+    elif isinstance(test, exp.Boolean):
         result = call(
-            "is_true" if what.this else "is_false",
+            "is_true" if test.this else "is_false",
             [expect(operand, BOOLEAN, "argument of IS TRUE")],
         )
-    elif isinstance(what, exp.Column) and what.name.upper() == "UNKNOWN":
+    elif isinstance(test, exp.Column) and test.name.upper() == "UNKNOWN":
         result = is_null(expect(operand, BOOLEAN, "argument of IS UNKNOWN"))
     else:
         raise UnsupportedSql(f"expression {to_sql(node)[:80]} is not supported")

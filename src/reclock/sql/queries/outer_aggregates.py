@@ -71,12 +71,14 @@ def _columns_of(parts: Sequence[TypedExpr]) -> Iterator[ColumnRef | OuterRef]:
     for part in (part for value in parts for part in walk(value)):
         if isinstance(part, SubqueryValue):
             inner = (
-                each
+                column
                 for value in (part.result, *part.conditions, *part.domain)
-                for each in walk(value)
+                for column in walk(value)
             )
             yield from (
-                ColumnRef(each.index, each.type) for each in inner if isinstance(each, OuterRef)
+                ColumnRef(column.index, column.type)
+                for column in inner
+                if isinstance(column, OuterRef)
             )
         elif isinstance(part, ColumnRef | OuterRef):
             yield part
@@ -119,25 +121,27 @@ class LiftedSelect:
                 raise AggregateNotAllowed("aggregate function calls cannot be nested")
         return placed
 
-    def lift(self, found: OuterAggregate) -> LiftedSelect:
-        """With one more aggregate lifted, ``found``. Raises ``found`` if it belongs to a query
-        around this one."""
-        mark = found.node.meta.get(_MARK)
+    def lift(self, outer_aggregate: OuterAggregate) -> LiftedSelect:
+        """With one more aggregate lifted. Raises ``outer_aggregate`` if it belongs to a query around
+        this one."""
+        mark = outer_aggregate.node.meta.get(_MARK)
         parts = [part for part in _calls(self.node) if part.meta.get(_MARK) == mark]
         if mark is None or not parts:
             if self.is_marked:  # the call is in no text of this query
-                raise found
+                raise outer_aggregate
             return replace(self, node=_marked(self.node), is_marked=True)
         scope = self.context.scope
-        own, lifted = scope.columns[: self.width], scope.columns[self.width :]
+        from_columns, lifted = scope.columns[: self.width], scope.columns[self.width :]
         if {column.name for column in parts[0].find_all(exp.Column)} & {
             column.name for column in lifted
         }:
             raise AggregateNotAllowed("aggregate function calls cannot be nested")
         try:
-            aggregate = typed(parts[0], replace(self.context, scope=replace(scope, columns=own)))
+            aggregate = typed(
+                parts[0], replace(self.context, scope=replace(scope, columns=from_columns))
+            )
         except (OuterAggregate, UnknownColumn, UnknownRelation):
-            raise found from None
+            raise outer_aggregate from None
         if aggregate in self.aggregates:
             name = lifted[self.aggregates.index(aggregate)].name
             return replace(self, node=_with_column(self.node, mark, name))

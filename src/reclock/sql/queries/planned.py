@@ -133,12 +133,12 @@ class SubqueryValue:
 
 @dataclass(frozen=True, slots=True)
 class SubqueryRows:
-    """A subquery's rows before its select list, ``shown``, and the conditions on the outer row that
-    they must meet."""
+    """A subquery's rows before its ``select_list``, and the conditions on the outer row that they must
+    meet."""
 
     plan: Plan
     conditions: tuple[TypedExpr, ...]
-    shown: tuple[TypedExpr, ...]
+    select_list: tuple[TypedExpr, ...]
 
 
 TypedExpr = (

@@ -47,20 +47,26 @@ class PrivilegeFunction:
         the id. ``privileges`` are those of the call if they are a constant. Raises
         ``InvalidOption`` for a word that is no privilege of such objects."""
         last = f"argument{len(self.types)}"
-        given = " AND ".join(f"argument{place} IS NOT NULL" for place in range(1, len(self.types)))
-        held = self._held(f"upper({last})" if privileges is None else self._names(privileges))
+        are_given = " AND ".join(
+            f"argument{place} IS NOT NULL" for place in range(1, len(self.types))
+        )
+        is_held = self._is_held(f"upper({last})" if privileges is None else self._names(privileges))
         exists = "" if self.kind is None else f" AND {_exists(self.kind)}"
-        return f"CASE WHEN {given} AND {last} IS NOT NULL{exists} THEN {held} END"
+        return f"CASE WHEN {are_given} AND {last} IS NOT NULL{exists} THEN {is_held} END"
 
-    def _held(self, names: str | frozenset[str]) -> str:
+    def _is_held(self, names: str | frozenset[str]) -> str:
         if self.kind is None or (not isinstance(names, str) and names & _EVERYONE):
             return "TRUE"
-        wanted = f"= {names}" if isinstance(names, str) else f"IN ({_listed(names)})"
-        held = (
+        is_wanted = f"= {names}" if isinstance(names, str) else f"IN ({_listed(names)})"
+        is_held = (
             f"(SELECT count(*) > 0 FROM mz_internal.mz_held_privileges WHERE kind = '{self.kind}' "
-            f"AND role_oid = argument1::oid AND oid = argument2::oid AND privilege {wanted})"
+            f"AND role_oid = argument1::oid AND oid = argument2::oid AND privilege {is_wanted})"
         )
-        return f"({names} IN ({_listed(_EVERYONE)}) OR {held})" if isinstance(names, str) else held
+        return (
+            f"({names} IN ({_listed(_EVERYONE)}) OR {is_held})"
+            if isinstance(names, str)
+            else is_held
+        )
 
     def _names(self, privileges: str) -> frozenset[str]:
         """In ``mz_held_privileges``, those of a list with commas."""

@@ -105,13 +105,13 @@ def with_ctes(node: exp.Expr, context: Context) -> Context:
 def ctes_in_order(clause: exp.With) -> list[exp.CTE]:
     """The queries of WITH, each behind those that it reads. Raises ``DuplicateAlias``."""
     reject_unsupported(clause, "expressions", "recursive")
-    seen = set()
+    names = set()
     for cte in clause.expressions:
         reject_unsupported(cte, "this", "alias", "materialized")
         name = fold(cte.args["alias"].this)
-        if name in seen:
+        if name in names:
             raise DuplicateAlias(name, "WITH query name")
-        seen.add(name)
+        names.add(name)
     ctes: list[exp.CTE] = clause.expressions
     return in_planning_order(ctes) if clause.args.get("recursive") else ctes
 
@@ -190,8 +190,8 @@ def _set_operation(
     if left.visible != right.visible:
         raise SqlSyntaxError(f"each {word} query must have the same number of columns")
     common_types = [
-        common_type([_known(side, i) for side in sides], word)
-        if any(_known(side, i) for side in sides)
+        common_type([_type_of_column(side, i) for side in sides], word)
+        if any(_type_of_column(side, i) for side in sides)
         else None
         for i in range(left.visible)
     ]
@@ -219,7 +219,7 @@ def _set_operation(
     return PlannedQuery(_combined(node, plans), (), None, 0, width, untyped, left.outer_width)
 
 
-def _known(query: PlannedQuery, index: int) -> ScalarType | None:
+def _type_of_column(query: PlannedQuery, index: int) -> ScalarType | None:
     return None if index in query.untyped else query.plan.desc.types[index]
 
 

@@ -58,11 +58,12 @@ def rows_of_records(
     names = [fold(column.this) for column in declared]
     computed = map_columns(spread, scalars_of(values), names)
     start = width + 1
-    shown = project(computed, [*range(left_width), *range(start, start + len(values))])
+    projected = project(computed, [*range(left_width), *range(start, start + len(values))])
     called = fold(alias.this) if alias.this else function.name.lower()
     columns = zip(names, values, strict=True)
     return ScopedPlan(
-        shown, Scope(tuple(ScopeColumn(called, name, value.type) for name, value in columns))
+        projected,
+        Scope(tuple(ScopeColumn(called, name, value.type) for name, value in columns)),
     )
 
 

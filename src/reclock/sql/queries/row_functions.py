@@ -182,14 +182,14 @@ def _in_window(plan: Plan, window_call: InWindow) -> tuple[Plan, ColumnRef]:
         for value in window_call.arguments
         if not (is_aggregate and isinstance(value, Literal))
     ]
-    needed = scalars_of([*(comparable(key) for key in keys), *read])
-    computed = list(dict.fromkeys(value for value in needed if not isinstance(value, ColumnRef)))
+    inputs = scalars_of([*(comparable(key) for key in keys), *read])
+    computed = list(dict.fromkeys(value for value in inputs if not isinstance(value, ColumnRef)))
     width = len(plan.desc)
     plan = map_columns(plan, computed)
     indexes = iter(
         [
             value.index if isinstance(value, ColumnRef) else width + computed.index(value)
-            for value in needed
+            for value in inputs
         ]
     )
     group_by = tuple(islice(indexes, len(window_call.partition)))

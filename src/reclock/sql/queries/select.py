@@ -108,11 +108,11 @@ def plan_block(node: exp.Select, context: Context, outer: Scope | None) -> Block
     later = [term for term in terms if is_subquery_filter(term)]
     with without_aggregates(scope, "WHERE"):
         applied = [condition(term, expr_context) for term in terms if not is_subquery_filter(term)]
-        own = [predicate for predicate in applied if not has(predicate, OuterRef)]
+        uncorrelated = [predicate for predicate in applied if not has(predicate, OuterRef)]
         # Subqueries are computed only for rows that fulfil the conditions without one.
-        plain = [predicate for predicate in own if not has(predicate, SubqueryValue)]
+        plain = [predicate for predicate in uncorrelated if not has(predicate, SubqueryValue)]
         plan = filter_rows(relation.plan, scalars_of(plain))
-        plan, attached = attach(plan, [part for part in own if has(part, SubqueryValue)])
+        plan, attached = attach(plan, [part for part in uncorrelated if has(part, SubqueryValue)])
         plan = rows = filter_rows(plan, scalars_of(attached))
         for term in later:
             plan = filter_by_subquery(term, plan, expr_context, rows)
@@ -322,11 +322,11 @@ def _first_rows(
         scalar.index if isinstance(scalar, ColumnRef) else width + computed.index(scalar)
         for scalar in scalars
     ]
-    around, rest = places[: len(around_columns)], places[len(around_columns) :]
+    around, own_places = places[: len(around_columns)], places[len(around_columns) :]
     orderings = tuple(
-        ordering_of(place, how) for place, how in zip(rest, order_nodes, strict=False)
+        ordering_of(place, how) for place, how in zip(own_places, order_nodes, strict=False)
     )
-    return _first(map_columns(plan, computed), around, rest[len(order) :], orderings)
+    return _first(map_columns(plan, computed), around, own_places[len(order) :], orderings)
 
 
 def _first(

@@ -88,12 +88,14 @@ def signature(name: str, arguments: Sequence[Planned]) -> tuple[tuple[ScalarType
     types, required, result = (
         ((), 0, VOLATILE_FUNCTIONS[name]) if name in VOLATILE_FUNCTIONS else _FUNCTIONS[name][:3]
     )
-    given = [argument.type for argument in arguments]
-    if not required <= len(given) <= len(types) or not all(
+    argument_types = [argument.type for argument in arguments]
+    if not required <= len(argument_types) <= len(types) or not all(
         type is None or is_implicit(type, target)
-        for type, target in zip(given, types, strict=False)
+        for type, target in zip(argument_types, types, strict=False)
     ):
-        raise UnknownFunction(name, ["unknown" if type is None else str(type) for type in given])
+        raise UnknownFunction(
+            name, ["unknown" if type is None else str(type) for type in argument_types]
+        )
     return types[: len(arguments)], result
 
 

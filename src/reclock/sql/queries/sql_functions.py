@@ -56,11 +56,11 @@ class SqlFunction:
     body: str
 
 
-def _each(types: Iterable[ScalarType], body: str) -> list[SqlFunction]:
+def _for_each_type(types: Iterable[ScalarType], body: str) -> list[SqlFunction]:
     return [SqlFunction((type,), body) for type in types]
 
 
-def _one(body: str, *types: ScalarType) -> list[SqlFunction]:
+def _overload(body: str, *types: ScalarType) -> list[SqlFunction]:
     return [SqlFunction(types, body)]
 
 
@@ -69,8 +69,8 @@ SQL_FUNCTIONS: Mapping[str, Sequence[SqlFunction]] = {
         SqlFunction((TIMESTAMP,), f"age(({_DAY})::timestamp, argument1)"),
         SqlFunction((TIMESTAMPTZ,), f"age({_DAY}, argument1)"),
     ],
-    "bit_length": _each((TEXT, BYTEA), "octet_length(argument1) * 8"),
-    "casefold": _one("lower(argument1)", TEXT),
+    "bit_length": _for_each_type((TEXT, BYTEA), "octet_length(argument1) * 8"),
+    "casefold": _overload("lower(argument1)", TEXT),
     **{
         name: [
             SqlFunction((TIMESTAMPTZ, INTERVAL), f"argument1 {operator} argument2"),
@@ -81,20 +81,22 @@ SQL_FUNCTIONS: Mapping[str, Sequence[SqlFunction]] = {
         ]
         for name, operator in (("date_add", "+"), ("date_subtract", "-"))
     },
-    "div": _one("trunc((argument1 - argument1 % argument2) / argument2)", numeric(), numeric()),
-    "get_bit": _one(
+    "div": _overload(
+        "trunc((argument1 - argument1 % argument2) / argument2)", numeric(), numeric()
+    ),
+    "get_bit": _overload(
         "(get_byte(argument1, (argument2 / 8)::int) >> (argument2 % 8)::int) & 1", BYTEA, BIGINT
     ),
-    "isfinite": _each(
+    "isfinite": _for_each_type(
         (DATE, TIMESTAMP, TIMESTAMPTZ, INTERVAL),
         "CASE WHEN argument1 IS NOT NULL THEN TRUE END",
     ),
-    "log": _one(
+    "log": _overload(
         "(ln(argument2::double precision) / ln(argument1::double precision))::numeric",
         numeric(),
         numeric(),
     ),
-    "make_timestamp": _one(
+    "make_timestamp": _overload(
         "make_date(argument1, argument2, argument3) + make_time(argument4, argument5, argument6)",
         *_PARTS,
     ),
@@ -102,13 +104,13 @@ SQL_FUNCTIONS: Mapping[str, Sequence[SqlFunction]] = {
         SqlFunction(_PARTS, f"{_MADE}::timestamptz"),
         SqlFunction((*_PARTS, TEXT), f"{_MADE} AT TIME ZONE argument7"),
     ],
-    "min_scale": _one("length(rtrim(split_part(argument1::text, '.', 2), '0'))", numeric()),
+    "min_scale": _overload("length(rtrim(split_part(argument1::text, '.', 2), '0'))", numeric()),
     "mz_periods_overlap": [SqlFunction((type,) * 4, _PERIODS) for type in _OVERLAPPING],
     "overlaps": [SqlFunction((type,) * 4, _ENDS) for type in _OVERLAPPING],
-    "pow": _one("power(argument1, argument2)", DOUBLE, DOUBLE),
-    "quote_nullable": _one("coalesce(quote_literal(argument1), 'NULL')", TEXT),
-    "to_date": _one("to_timestamp(argument1, argument2)::date", TEXT, TEXT),
-    **dict.fromkeys(("statement_timestamp", "transaction_timestamp"), _one("now()")),
+    "pow": _overload("power(argument1, argument2)", DOUBLE, DOUBLE),
+    "quote_nullable": _overload("coalesce(quote_literal(argument1), 'NULL')", TEXT),
+    "to_date": _overload("to_timestamp(argument1, argument2)::date", TEXT, TEXT),
+    **dict.fromkeys(("statement_timestamp", "transaction_timestamp"), _overload("now()")),
 }
 
 

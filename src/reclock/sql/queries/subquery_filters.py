@@ -101,13 +101,13 @@ def _joined_filter(node: exp.Expr, plan: Plan, expr_context: ExprContext, rows: 
 
 def _with_values(inner: SubqueryRows) -> SubqueryRows:
     """Rows whose values that could fail are columns, so that a join compares them as keys."""
-    late = [part for part in inner.shown if is_scalar(part) and could_error(part)]
+    late = [part for part in inner.select_list if is_scalar(part) and could_error(part)]
     width = len(inner.plan.desc)
-    shown = [
+    select_list = [
         ColumnRef(width + late.index(part), part.type) if is_scalar(part) and part in late else part
-        for part in inner.shown
+        for part in inner.select_list
     ]
-    return replace(inner, plan=map_columns(inner.plan, late), shown=tuple(shown))
+    return replace(inner, plan=map_columns(inner.plan, late), select_list=tuple(select_list))
 
 
 def _shifted(expressions: Sequence[TypedExpr], width: int) -> list[Scalar]:
@@ -134,11 +134,11 @@ def _match(plan: Plan, operands: Sequence[Scalar], inner: SubqueryRows, is_negat
         # A NULL on either side leaves the comparison open, and then the row goes too.
         unsure = [balanced("or", [pair, is_null(pair)]) for pair in pairs]
         return join(plan, inner.plan, JoinKind.ANTI, [*conditions, *unsure])
-    rows, known = ColumnRef(width, BIGINT), ColumnRef(width + 1, BIGINT)
+    rows, not_null = ColumnRef(width, BIGINT), ColumnRef(width + 1, BIGINT)
     counted = join(
         unmatched, counted_values(compute(inner.plan, scalars_of(columns))), JoinKind.INNER, ()
     )
     is_empty: Scalar = Call("=", (rows, Literal(0, BIGINT)), BOOLEAN)
-    are_known: Scalar = Call("=", (rows, known), BOOLEAN)
-    is_sure = balanced("and", [negated(is_null(operands[0])), are_known])
+    are_not_null: Scalar = Call("=", (rows, not_null), BOOLEAN)
+    is_sure = balanced("and", [negated(is_null(operands[0])), are_not_null])
     return filter_rows(counted, [balanced("or", [is_empty, is_sure])])

@@ -58,8 +58,8 @@ def equal_columns(condition: TypedExpr) -> list[ColumnRef]:
 
 
 def shown_columns(rows: SubqueryRows, width: int) -> Sequence[TypedExpr]:
-    check_width(len(rows.shown), width)
-    return rows.shown
+    check_width(len(rows.select_list), width)
+    return rows.select_list
 
 
 def check_width(width: int, expected: int) -> None:

@@ -66,14 +66,17 @@ def _in_order(node: exp.Expr, context: Context) -> ScopedPlan | None:
     query = context.queries.plan(node, context)
     if not query.order or query.outer_width:
         return None
-    shown = aliased(ScopedPlan(query.embedded, Scope.of(query.embedded.desc, None)), node).scope
+    visible_scope = aliased(
+        ScopedPlan(query.embedded, Scope.of(query.embedded.desc, None)), node
+    ).scope
     plan = query.limited
     hidden = [
         ScopeColumn(None, column.name, column.type, is_merged_away=True)
         for column in plan.desc.columns[query.visible :]
     ]
     return ScopedPlan(
-        plan, replace(shown, columns=(*shown.columns, *hidden), row_order=query.order)
+        plan,
+        replace(visible_scope, columns=(*visible_scope.columns, *hidden), row_order=query.order),
     )
 
 
@@ -90,30 +93,30 @@ def _joined(
         else:
             groups[-1][1].append(node)
     result = start
-    for item, others in groups:
+    for item, item_joins in groups:
         try:
-            result = _beside(result, item, others, context)
+            result = _beside(result, item, item_joins, context)
         except NOT_ALONE as error:
-            if not _may_read_left(result, item, others):
-                if any(_names_around(part, result.scope, context) for part in (item, *others)):
+            if not _may_read_left(result, item, item_joins):
+                if any(_names_around(part, result.scope, context) for part in (item, *item_joins)):
                     raise UnsupportedSql(
                         "a RIGHT, FULL, NATURAL or USING join that names columns of the query "
                         "around it is not supported",
                         hint="write a LEFT JOIN with ON, or compare in WHERE of the subquery",
                     ) from error
                 raise
-            result = _over_left(result, item, others, context)
+            result = _over_left(result, item, item_joins, context)
     return result
 
 
 def _beside(
-    left: ScopedPlan, item: exp.Expr, others: Sequence[exp.Join], context: Context
+    left: ScopedPlan, item: exp.Expr, item_joins: Sequence[exp.Join], context: Context
 ) -> ScopedPlan:
     """``left``, and the rows of ``item`` and its joins, which cannot read those of ``left``."""
-    if not others and (joined := _reading_left(left, item, exp.Join(), context)) is not None:
+    if not item_joins and (joined := _reading_left(left, item, exp.Join(), context)) is not None:
         return joined
     right = _relation(item, context)
-    for node in others:
+    for node in item_joins:
         right = _with_join(right, node, context)
     if left.plan == ONE_ROW:
         return right
@@ -161,17 +164,17 @@ def _is_joined_alone(item: exp.Lateral, node: exp.Join) -> bool:
     return isinstance(item.this, exp.Subquery) and (is_outer or is_by_name)
 
 
-def _may_read_left(left: ScopedPlan, item: exp.Expr, others: Sequence[exp.Join]) -> bool:
+def _may_read_left(left: ScopedPlan, item: exp.Expr, item_joins: Sequence[exp.Join]) -> bool:
     """Whether the rows of ``left`` can be carried through all joins, and something in them may read
     these rows."""
-    if any((node.args.get("side") or "").upper() not in ("", "LEFT") for node in others):
+    if any((node.args.get("side") or "").upper() not in ("", "LEFT") for node in item_joins):
         return False
-    if any(node.args.get("using") or node.args.get("method") for node in others):
+    if any(node.args.get("using") or node.args.get("method") for node in item_joins):
         return False
     is_around = any(column.is_around for column in left.scope.columns)
     return is_around or any(
         isinstance(part, exp.Lateral) or is_function(part)
-        for part in (item, *(node.this for node in others))
+        for part in (item, *(node.this for node in item_joins))
     )
 
 
@@ -180,11 +183,11 @@ def _names_around(node: exp.Expr, scope: Scope, context: Context) -> bool:
 
 
 def _over_left(
-    left: ScopedPlan, item: exp.Expr, others: Sequence[exp.Join], context: Context
+    left: ScopedPlan, item: exp.Expr, item_joins: Sequence[exp.Join], context: Context
 ) -> ScopedPlan:
     """``left``, each row with those of ``item`` and its joins, in which everything may name the
     row."""
-    for part, node in ((item, exp.Join(kind="CROSS")), *((node.this, node) for node in others)):
+    for part, node in ((item, exp.Join(kind="CROSS")), *((node.this, node) for node in item_joins)):
         joined = _reading_left(left, part, node, context)
         if joined is None:
             joined = _derived_around(left, part, node, context)

@@ -289,17 +289,17 @@ def _called(
             (),
             PLACES[name],
         )
-    value, *others = arguments
+    value, *options = arguments
     if is_open(value):
         raise TypeMismatch("could not determine polymorphic type because input has type unknown")
-    shown, type = unified([value, *others[1:]], name)
-    if name in ("lag", "lead") and others and not _is_integer(others[0]):
-        offset = expect(others[0], INTEGER, f"offset of {name}")
-        shown = [*shown, Literal(None, type)][:2]
-        return WindowFunction(name), (*shown, offset), type
+    values, type = unified([value, *options[1:]], name)
+    if name in ("lag", "lead") and options and not _is_integer(options[0]):
+        offset = expect(options[0], INTEGER, f"offset of {name}")
+        values = [*values, Literal(None, type)][:2]
+        return WindowFunction(name), (*values, offset), type
     least = 1 if name == "nth_value" else None
-    constant = _constant(name, others[0], least) if others else 1
-    return WindowFunction(name, offset=constant), tuple(shown), type
+    constant = _constant(name, options[0], least) if options else 1
+    return WindowFunction(name, offset=constant), tuple(values), type
 
 
 def _is_integer(argument: Planned) -> bool:

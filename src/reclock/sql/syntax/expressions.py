@@ -166,18 +166,18 @@ class QueryParser(JoinParser):
             self.raise_error("Expected a name")
         return name
 
-    def word(self, what: str) -> exp.Identifier:
+    def word(self, expected: str) -> exp.Identifier:
         """A name, or any word of SQL's own: ``default`` is a good name for a cluster."""
         if not self._curr:
-            self.raise_error(f"Expected {what}", self._curr)
+            self.raise_error(f"Expected {expected}", self._curr)
         if (
             self._curr.token_type != TokenType.IDENTIFIER
             and not self._curr.text.replace(".", "_").isidentifier()
         ):
-            self.raise_error(f"Expected {what}")
+            self.raise_error(f"Expected {expected}")
         name = self._parse_id_var(any_token=True)
         if not isinstance(name, exp.Identifier) or self._prev.token_type == TokenType.STRING:
-            self.raise_error(f"Expected {what}", self._prev)
+            self.raise_error(f"Expected {expected}", self._prev)
         return name
 
     def object_name(self) -> exp.Table:

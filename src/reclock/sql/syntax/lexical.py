@@ -52,16 +52,16 @@ def read_unicode_strings(tokens: Sequence[Token], text: str) -> list[Token]:
     Raises ``SqlSyntaxError`` for an escape without a value.
     """
     read: list[Token] = []
-    rest = list(reversed(tokens))
-    while rest:
-        token = rest.pop()
+    remaining = list(reversed(tokens))
+    while remaining:
+        token = remaining.pop()
         read.append(token)
         if token.token_type is not TokenType.UNICODE_STRING:
             continue
         escape = "\\"
-        if len(rest) > 1 and rest[-1].text.upper() == "UESCAPE":
-            rest.pop()
-            escape = rest.pop().text
+        if len(remaining) > 1 and remaining[-1].text.upper() == "UESCAPE":
+            remaining.pop()
+            escape = remaining.pop().text
         position = token.start + 1
         if len(escape) != 1 or escape in "+'\"" or escape.isspace() or escape in hexdigits:
             raise SqlSyntaxError("invalid Unicode escape character", position=position)
@@ -101,11 +101,11 @@ def _unescaped(written: str, position: int) -> str:
     """The string between the quotes of an ``E'…'``. Octal and hexadecimal escapes are bytes of its
     UTF-8."""
     parts: list[bytes] = []
-    done = 0
+    copied_to = 0
     for match in _ESCAPE.finditer(written):
-        parts += [written[done : match.start()].encode(), _escaped(match, position)]
-        done = match.end()
-    value = b"".join([*parts, written[done:].encode()])
+        parts += [written[copied_to : match.start()].encode(), _escaped(match, position)]
+        copied_to = match.end()
+    value = b"".join([*parts, written[copied_to:].encode()])
     try:
         # Halves of a surrogate pair are joined here; one without the other is no text.
         decoded = (

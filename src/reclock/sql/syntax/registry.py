@@ -73,12 +73,14 @@ def alteration_of(kind: str) -> Alteration | None:
 def _expanded(pattern: str) -> Iterator[tuple[tuple[str, ...], ...]]:
     """The sequences of units that ``pattern`` stands for: its first word, the modifiers, the words
     that remain."""
-    verbs, _, rest = pattern.partition(" ")
-    groups = re.findall(r"([\[(])(.*?)[\])]", rest)
+    verbs, _, modifiers_and_subject = pattern.partition(" ")
+    groups = re.findall(r"([\[(])(.*?)[\])]", modifiers_and_subject)
     modifiers = [
         (*([""] if bracket == "[" else []), *group.split("|")) for bracket, group in groups
     ]
-    words = [word.split("|") for word in re.sub(r"[\[(].*?[\])]", "", rest).split()]
+    words = [
+        word.split("|") for word in re.sub(r"[\[(].*?[\])]", "", modifiers_and_subject).split()
+    ]
     subjects = [" ".join(chosen) for chosen in product(*words)]
     for units in product(verbs.split("|"), *modifiers, subjects):
         yield tuple(tuple(unit.split()) for unit in units if unit)

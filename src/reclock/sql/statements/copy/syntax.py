@@ -121,17 +121,17 @@ def _option(parser: StatementParser) -> nodes.WithOption:
 
 @generates(CopyStatement)
 def _write_copy(write: Generator, node: exp.Expression) -> str:
-    what = f"({write.sql(node, 'query')})" if node.args.get("query") else write.sql(node, "this")
+    source = f"({write.sql(node, 'query')})" if node.args.get("query") else write.sql(node, "this")
     columns = f"({listed(write, node, 'columns')})" if node.args.get("columns") else ""
     if node.args.get("files"):
-        return joined("COPY", what, columns, "TO", write.sql(node, "files"))
+        return joined("COPY", source, columns, "TO", write.sql(node, "files"))
     options = ", ".join(
         f"{write.sql(option, 'this')} {write.sql(option, 'value')}"
         for option in node.args.get("options") or ()
     )
     return joined(
         "COPY",
-        what,
+        source,
         columns,
         "FROM STDIN" if node.args.get("is_from") else "TO STDOUT",
         options and f"WITH ({options})",

@@ -182,32 +182,32 @@ def drop_roles(
     return DropRoles(tuple(roles), tuple(notices))
 
 
-def _dependents(snapshot: CatalogSnapshot, role_id: str, gone: dict[str, Role]) -> Iterator[str]:
+def _dependents(snapshot: CatalogSnapshot, role_id: str, dropped: dict[str, Role]) -> Iterator[str]:
     """The objects that prevent a role from being dropped, in PostgreSQL's words. Memberships do
     not."""
     referrers = snapshot.referrers(Kind.ROLE, role_id)
-    for thing in sorted(
-        referrers, key=lambda thing: (spec_of(thing).kind, str(spec_of(thing).key_of(thing)))
+    for object in sorted(
+        referrers, key=lambda object: (spec_of(object).kind, str(spec_of(object).key_of(object)))
     ):
-        match thing:
+        match object:
             case Cluster() | Database() | Schema() | Item():
-                what = described(snapshot, identity(thing))
-                if thing.owner_role_id == role_id:
-                    yield f"owner of {what}"
-                if any(item.grantee == role_id for item in thing.privileges):
-                    yield f"privileges for {what}"
+                description = described(snapshot, identity(object))
+                if object.owner_role_id == role_id:
+                    yield f"owner of {description}"
+                if any(item.grantee == role_id for item in object.privileges):
+                    yield f"privileges for {description}"
             case SystemPrivilege():
                 yield "privileges for SYSTEM"
             case DefaultPrivilege():
-                yield f"default privileges of objects of {role_name(snapshot, thing.role_id)}"
-            case Role() if thing.id not in gone:
+                yield f"default privileges of objects of {role_name(snapshot, object.role_id)}"
+            case Role() if object.id not in dropped:
                 yield from (
                     (
-                        f'grantor of the membership of role "{thing.name}" in role '
+                        f'grantor of the membership of role "{object.name}" in role '
                         f'"{role_name(snapshot, of)}"'
                     )
-                    for of, grantor in thing.membership.items()
-                    if grantor == role_id and of not in gone
+                    for of, grantor in object.membership.items()
+                    if grantor == role_id and of not in dropped
                 )
             case _:
                 pass

@@ -105,7 +105,7 @@ def place(kind: str, name: exp.Expr, catalog: PlannerCatalog, session: SessionNa
     """The schema, database or cluster of that name. Raises ``UnknownObject``,
     ``SystemObjectProtected``."""
     snapshot = snapshot_of(catalog)
-    thing: Owned | None
+    object: Owned | None
     if kind == "CLUSTER":
         return Kind.CLUSTER, catalog.cluster_id(fold(name))
     assert isinstance(name, exp.Table)
@@ -116,32 +116,32 @@ def place(kind: str, name: exp.Expr, catalog: PlannerCatalog, session: SessionNa
             f"{'two parts' if kind == 'SCHEMA' else 'one part'}"
         )
     if kind == "DATABASE":
-        thing = snapshot.database_by_name(written[0])
-        if thing is None:
+        object = snapshot.database_by_name(written[0])
+        if object is None:
             raise UnknownObject("database", written[0], hint=nearest(written[0], catalog.databases))
-        return Kind.DATABASE, thing.id
+        return Kind.DATABASE, object.id
     database_name, schema_name = catalog.scope(written, session)
     database = snapshot.database_by_name(database_name) if database_name is not None else None
-    thing = snapshot.schema_by_name(database.id if database is not None else None, schema_name)
-    if thing is None or is_system(thing):
+    object = snapshot.schema_by_name(database.id if database is not None else None, schema_name)
+    if object is None or is_system(object):
         raise SystemObjectProtected(schema_name)
-    return Kind.SCHEMA, thing.id
+    return Kind.SCHEMA, object.id
 
 
 def _applicable(target: Target, privileges: str | None, catalog: PlannerCatalog) -> str:
     snapshot = snapshot_of(catalog)
-    thing: Owned | None = snapshot.get(*target) if target is not None else None
-    type_ = type_of(thing) if thing is not None else "system"
+    object: Owned | None = snapshot.get(*target) if target is not None else None
+    type_ = type_of(object) if object is not None else "system"
     return _checked(privileges, type_, described(snapshot, target))
 
 
-def _checked(privileges: str | None, type_: str, what: str) -> str:
-    """The privileges. Raises ``InvalidGrant`` for one that ``what`` does not have."""
+def _checked(privileges: str | None, type_: str, target: str) -> str:
+    """The privileges. Raises ``InvalidGrant`` for one that ``target`` does not have."""
     applicable = APPLICABLE[type_]
     wrong = "".join(letter for letter in privileges or "" if letter not in applicable)
     if wrong:
         hint = f"its privileges are {', '.join(names(applicable))}" if applicable else None
-        raise InvalidGrant(f"invalid privilege type {names(wrong)[0]} for {what}", hint=hint)
+        raise InvalidGrant(f"invalid privilege type {names(wrong)[0]} for {target}", hint=hint)
     return applicable if privileges is None else privileges
 
 

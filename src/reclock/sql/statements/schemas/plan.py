@@ -106,12 +106,12 @@ def drop_schemas(
         inside += catalog.within(scope).values()
     if not schemas:
         return Skipped("DROP SCHEMA", "; ".join(notices))
-    ids, others = dependents_closure([entry.id for entry in inside], catalog)
+    ids, dependents = dependents_closure([entry.id for entry in inside], catalog)
     foreign_keys, redefined = keys_dropped_with(ids, catalog)
-    others += foreign_keys
-    if (inside or others) and node.args.get("behavior") != "CASCADE":
+    dependents += foreign_keys
+    if (inside or dependents) and node.args.get("behavior") != "CASCADE":
         raise DependentObjects(
-            "schema", schemas[0].name, [*(str(entry.name) for entry in inside), *others]
+            "schema", schemas[0].name, [*(str(entry.name) for entry in inside), *dependents]
         )
     check_tables_named(ids, {entry.id for entry in inside}, catalog)
     schema_ids = tuple(dict.fromkeys(schema.id for schema in schemas))

@@ -30,14 +30,14 @@ def define_sequence(
 ) -> SequenceDefinition:
     """The sequence that the options describe; what they leave out is as in ``old``, or by default.
     Raises ``InvalidSequence``."""
-    given = options.args
-    if given.get("type") is not None:
-        type = scalar_type(given["type"])
+    arguments = options.args
+    if arguments.get("type") is not None:
+        type = scalar_type(arguments["type"])
     elif old is not None:
         type = old.type
     if type not in _BITS:
         raise InvalidSequence("sequence type must be smallint, integer, or bigint")
-    increment = _number(given.get("increment"), old.increment if old is not None else 1)
+    increment = _number(arguments.get("increment"), old.increment if old is not None else 1)
     if increment == 0:
         raise InvalidSequence("INCREMENT must not be zero")
     lowest, highest = _limits(type)
@@ -51,8 +51,8 @@ def define_sequence(
         old_bounds = limits.get(minimum, minimum), limits.get(maximum, maximum)
     bounds = [
         default
-        if given.get(name) is False or (given.get(name) is None and before is None)
-        else _number(given.get(name), before or 0)
+        if arguments.get(name) is False or (arguments.get(name) is None and before is None)
+        else _number(arguments.get(name), before or 0)
         for name, default, before in zip(
             ("minimum", "maximum"), default_bounds, old_bounds, strict=True
         )
@@ -64,12 +64,12 @@ def define_sequence(
     if minimum >= maximum:
         raise InvalidSequence(f"MINVALUE ({minimum}) must be less than MAXVALUE ({maximum})")
     default_start = old.start if old is not None else minimum if is_ascending else maximum
-    start = _number(given.get("start"), default_start)
+    start = _number(arguments.get("start"), default_start)
     _check_within("START", start, minimum, maximum)
-    cache = _number(given.get("cache"), old.cache if old is not None else 1)
+    cache = _number(arguments.get("cache"), old.cache if old is not None else 1)
     if cache < 1:
         raise InvalidSequence(f"CACHE ({cache}) must be greater than zero")
-    is_cyclic = given.get("is_cyclic")
+    is_cyclic = arguments.get("is_cyclic")
     return SequenceDefinition(
         type,
         start,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -71,50 +72,52 @@ def sequence_options(parser: StatementParser) -> SequenceOptions:
     """The options that follow, in any order."""
     options: dict[str, Any] = {}
 
-    def put(name: str, value: object) -> bool:
+    def set_option(name: str, value: object) -> None:
         if name in options:
             parser.raise_error("conflicting or redundant options", parser.last_token)
         options[name] = value
-        return True
 
-    while _option(parser, put):
+    while _read_option(parser, set_option):
         pass
     return SequenceOptions(**options)
 
 
-def _option(parser: StatementParser, put: Any) -> bool:
+def _read_option(parser: StatementParser, set_option: Callable[[str, object], None]) -> bool:
+    """Read the next option. False if none follows."""
     if parser.accept("AS"):
-        return bool(put("type", parser.data_type() or parser.missing()))
-    if parser.accept("INCREMENT"):
+        set_option("type", parser.data_type() or parser.missing())
+    elif parser.accept("INCREMENT"):
         parser.accept("BY")
-        return bool(put("increment", _number(parser)))
-    if parser.accept("NO", "MINVALUE"):
-        return bool(put("minimum", False))
-    if parser.accept("NO", "MAXVALUE"):
-        return bool(put("maximum", False))
-    if parser.accept("NO", "CYCLE"):
-        return bool(put("is_cyclic", False))
-    if parser.accept("MINVALUE"):
-        return bool(put("minimum", _number(parser)))
-    if parser.accept("MAXVALUE"):
-        return bool(put("maximum", _number(parser)))
-    if parser.accept("START"):
+        set_option("increment", _number(parser))
+    elif parser.accept("NO", "MINVALUE"):
+        set_option("minimum", False)
+    elif parser.accept("NO", "MAXVALUE"):
+        set_option("maximum", False)
+    elif parser.accept("NO", "CYCLE"):
+        set_option("is_cyclic", False)
+    elif parser.accept("MINVALUE"):
+        set_option("minimum", _number(parser))
+    elif parser.accept("MAXVALUE"):
+        set_option("maximum", _number(parser))
+    elif parser.accept("START"):
         parser.accept("WITH")
-        return bool(put("start", _number(parser)))
-    if parser.accept("RESTART"):
+        set_option("start", _number(parser))
+    elif parser.accept("RESTART"):
         has_number = parser.accept("WITH") or _sees_number(parser)
-        return bool(put("restart", _number(parser) if has_number else True))
-    if parser.accept("CACHE"):
-        return bool(put("cache", _number(parser)))
-    if parser.accept("CYCLE"):
-        return bool(put("is_cyclic", True))
-    if parser.accept("SEQUENCE", "NAME"):
-        return bool(put("name", parser.object_name()))
-    if parser.accept("OWNED", "BY", "NONE"):
-        return bool(put("is_free", True))
-    if parser.accept("OWNED", "BY"):
-        return bool(put("owner", _owner(parser)))
-    return False
+        set_option("restart", _number(parser) if has_number else True)
+    elif parser.accept("CACHE"):
+        set_option("cache", _number(parser))
+    elif parser.accept("CYCLE"):
+        set_option("is_cyclic", True)
+    elif parser.accept("SEQUENCE", "NAME"):
+        set_option("name", parser.object_name())
+    elif parser.accept("OWNED", "BY", "NONE"):
+        set_option("is_free", True)
+    elif parser.accept("OWNED", "BY"):
+        set_option("owner", _owner(parser))
+    else:
+        return False
+    return True
 
 
 def _owner(parser: StatementParser) -> SequenceOwner:

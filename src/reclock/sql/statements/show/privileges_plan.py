@@ -54,15 +54,15 @@ def show_privileges(
 def _rows(
     snapshot: CatalogSnapshot, kind: str | None, grantees: Collection[str] | None
 ) -> Iterator[Row]:
-    for thing in owned(snapshot):
-        if kind in (None, _listed_as(thing)):
+    for object in owned(snapshot):
+        if kind in (None, _listed_as(object)):
             yield from _of(
                 snapshot,
-                shown_acl(thing),
+                shown_acl(object),
                 grantees,
-                *_place(snapshot, thing),
-                thing.name,
-                type_of(thing),
+                *_place(snapshot, object),
+                object.name,
+                type_of(object),
             )
     if kind in (None, "SYSTEM"):
         yield from _of(snapshot, acl_of(snapshot, None), grantees, None, None, None, "system")
@@ -105,19 +105,19 @@ def _default_rows(
                 )
 
 
-def _listed_as(thing: Owned) -> str:
-    kind = type_of(thing)
+def _listed_as(object: Owned) -> str:
+    kind = type_of(object)
     return "TABLES" if "r" in APPLICABLE[kind] else f"{kind}S".upper()
 
 
-def _place(snapshot: CatalogSnapshot, thing: Owned) -> tuple[str | None, str | None]:
-    match thing:
+def _place(snapshot: CatalogSnapshot, object: Owned) -> tuple[str | None, str | None]:
+    match object:
         case Item():
-            schema = snapshot.schemas[thing.schema_id]
+            schema = snapshot.schemas[object.schema_id]
             return _place(snapshot, schema)[0], schema.name
         case Schema():
-            return None if thing.database_id is None else snapshot.databases[
-                thing.database_id
+            return None if object.database_id is None else snapshot.databases[
+                object.database_id
             ].name, None
         case Database() | _:
             return None, None

@@ -124,12 +124,14 @@ def retain(
     if text is not None:
         duration_ms(text)
     created = parse_one(source.create_sql)
-    others = [
+    other_options = [
         option
         for option in created.args.get("options") or ()
         if not isinstance(option, RetainHistoryClause)
     ]
-    created.set("options", [*others, *([history.copy()] if history is not None else [])] or None)
+    created.set(
+        "options", [*other_options, *([history.copy()] if history is not None else [])] or None
+    )
     return RetainHistory(source.id, source.name, text, to_sql(created))
 
 

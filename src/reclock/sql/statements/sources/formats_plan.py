@@ -38,8 +38,8 @@ _PLAIN = {TextFormat(): Column("text", TEXT), BytesFormat(): Column("data", BYTE
 """The default name of the column of a format with only one."""
 
 
-def reject_clauses(node: CreateSourceStatement, what: str, *arguments: str) -> None:
-    spelled = {
+def reject_clauses(node: CreateSourceStatement, subject: str, *arguments: str) -> None:
+    clauses = {
         "columns": "columns of its own",
         "include": "INCLUDE",
         "all_tables": "FOR ALL TABLES",
@@ -47,7 +47,7 @@ def reject_clauses(node: CreateSourceStatement, what: str, *arguments: str) -> N
     }
     for argument in arguments:
         if node.args.get(argument):
-            raise InvalidOption(f"{what} has no {spelled.get(argument, argument.upper())}")
+            raise InvalidOption(f"{subject} has no {clauses.get(argument, argument.upper())}")
 
 
 def declared_columns(node: exp.Expression) -> tuple[Column, ...]:

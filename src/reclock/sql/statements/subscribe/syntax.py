@@ -96,7 +96,7 @@ def _option(parser: StatementParser) -> tuple[str, exp.Expr]:
 
 @generates(SubscribeStatement)
 def _write_subscribe(write: Generator, node: exp.Expression) -> str:
-    what = f"({write.sql(node, 'query')})" if node.args.get("query") else write.sql(node, "this")
+    source = f"({write.sql(node, 'query')})" if node.args.get("query") else write.sql(node, "this")
     options = ", ".join(
         f"{name.upper()} = {write.sql(node, name)}"
         for name in ("snapshot", "progress")
@@ -106,7 +106,7 @@ def _write_subscribe(write: Generator, node: exp.Expression) -> str:
     key = ", ".join(write.sql(column) for column in node.args.get("key") or ())
     return joined(
         "SUBSCRIBE TO",
-        what,
+        source,
         options and f"WITH ({options})",
         write.sql(node, "as_of"),
         up_to and f"UP TO {up_to}",

@@ -199,11 +199,11 @@ class _Change:
         if self._is_taken(name, may_exist=bool(action.args.get("exists"))):
             consume(action)
             return
-        made = CreateTableStatement(this=self.table.name.to_table(), columns=[column])
-        sequences = name_sequences(made, self.table.name, self.catalog, self.session)
+        new_table = CreateTableStatement(this=self.table.name.to_table(), columns=[column])
+        sequences = name_sequences(new_table, self.table.name, self.catalog, self.session)
         self.columns.sequences += sequences
         self.definition.set("columns", [*self.definition.args["columns"], column])
-        self.columns.add(name, column, is_generated=bool(define_table(made).generated))
+        self.columns.add(name, column, is_generated=bool(define_table(new_table).generated))
         for constraint in action.args.get("constraints") or ():
             self._add(constraint)
 

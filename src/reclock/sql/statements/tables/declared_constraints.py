@@ -203,18 +203,18 @@ class _Target:
 
 def _target_of(
     constraint: TableConstraint,
-    own: Sequence[TableConstraint],
+    constraints: Sequence[TableConstraint],
     name: QualifiedName,
     desc: RelationDesc,
     catalog: PlannerCatalog,
     session: SessionNames,
 ) -> _Target:
-    """``own`` are all constraints of the table, which may refer to itself."""
+    """``constraints`` are all constraints of the table, which may refer to itself."""
     written = parts(constraint.args["target"])
     found = catalog.find(written, session)
     is_itself = found is None and catalog.locate(written, session) == name
     if is_itself or written == (name.item,) or (found is not None and found.name == name):
-        keys = [key for key in own if key.args["kind"] in ("PRIMARY KEY", "UNIQUE")]
+        keys = [key for key in constraints if key.args["kind"] in ("PRIMARY KEY", "UNIQUE")]
         primary_key = (_columns_of(key) for key in keys if key.args["kind"] == "PRIMARY KEY")
         enforced = [(_columns_of(key), not key.args.get("is_not_enforced")) for key in keys]
         return _Target(name, desc, next(primary_key, ()), enforced)
@@ -297,19 +297,21 @@ def _name_constraints(
 ) -> None:
     """Give names to those without, as PostgreSQL does: of the table, the columns and the kind, and
     a number where one is taken."""
-    taken = {fold(constraint.this) for constraint in existing}
+    used_names = {fold(constraint.this) for constraint in existing}
     for constraint in constraints:
         if constraint.this:
             name = fold(constraint.this)
-            if name in taken:
+            if name in used_names:
                 raise InvalidConstraint(
                     f'constraint "{name}" for relation "{table}" already exists', sqlstate="42710"
                 )
-            taken.add(name)
+            used_names.add(name)
     for constraint in constraints:
         if not constraint.this:
-            name = next(name for name in _generated_names(constraint, table) if name not in taken)
-            taken.add(name)
+            name = next(
+                name for name in _generated_names(constraint, table) if name not in used_names
+            )
+            used_names.add(name)
             constraint.set("this", identifier(name))
 
 

@@ -121,12 +121,15 @@ def _with_values(
 
 
 def _beside(
-    node: exp.Expr, others: list[exp.Expr], where: exp.Where | None, shown: list[exp.Expr]
+    node: exp.Expr,
+    other_relations: list[exp.Expr],
+    where: exp.Where | None,
+    select_list: list[exp.Expr],
 ) -> exp.Select:
     return exp.Select(
-        expressions=[tracked_copy(value) for value in shown],
+        expressions=[tracked_copy(value) for value in select_list],
         where=where and tracked_copy(where),
-        **from_clause([tracked_copy(node.this), *others]),
+        **from_clause([tracked_copy(node.this), *other_relations]),
     )
 
 

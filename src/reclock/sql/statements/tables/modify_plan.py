@@ -203,18 +203,19 @@ def plan_update(node: UpdateStatement, context: Context) -> Modify:
     width = len(table.desc)
     hints: list[ScalarType | None] = [None] * width
     hints += [table.desc.types[i] for i in positions]
-    others, named = returned_of_others(node, context)
+    other_scope, named = returned_of_others(node, context)
     plan = matching(node, table, context, [*values, *named], [*hints, *(None for _ in named)])
     new: list[Any] = column_refs(table.desc)
     for k, position in enumerate(positions):
         column = table.desc.columns[position]
         new[position] = assign(ColumnRef(width + k, plan.desc.types[width + k]), column)
     matched = [
-        ColumnRef(width + len(values) + i, column.type) for i, column in enumerate(others.columns)
+        ColumnRef(width + len(values) + i, column.type)
+        for i, column in enumerate(other_scope.columns)
     ]
-    names = [*table.desc.names, *table.desc.names, *(column.name for column in others.columns)]
+    names = [*table.desc.names, *table.desc.names, *(column.name for column in other_scope.columns)]
     changed = compute(plan, [*column_refs(table.desc), *new, *matched], names)
-    wide, returning = plan_returning(node, changed, width, table, context, others)
+    wide, returning = plan_returning(node, changed, width, table, context, other_scope)
     return Modify(
         "UPDATE",
         table.id,

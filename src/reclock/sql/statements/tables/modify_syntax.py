@@ -109,7 +109,7 @@ def update(parser: StatementParser, words: tuple[str, ...]) -> UpdateStatement:
     table = changed_table(parser)
     parser.expect("SET")
     changes = assignments(parser)
-    others = _others(parser) if parser.accept_token(TokenType.FROM) else None
+    others = _other_relations(parser) if parser.accept_token(TokenType.FROM) else None
     return UpdateStatement(
         this=table,
         assignments=changes,
@@ -123,13 +123,13 @@ def update(parser: StatementParser, words: tuple[str, ...]) -> UpdateStatement:
 def delete(parser: StatementParser, words: tuple[str, ...]) -> DeleteStatement:
     parser.expect("FROM")
     table = changed_table(parser)
-    others = _others(parser) if parser.accept_token(TokenType.USING) else None
+    others = _other_relations(parser) if parser.accept_token(TokenType.USING) else None
     return DeleteStatement(
         this=table, others=others, where=_condition(parser), returning=returning(parser)
     )
 
 
-def _others(parser: StatementParser) -> list[exp.Expr]:
+def _other_relations(parser: StatementParser) -> list[exp.Expr]:
     """The other relations of the condition and the assigned values."""
     return parser.comma_list(lambda parser: parser.table() or parser.missing())
 

@@ -211,11 +211,11 @@ class Dependents:
         unpinned = self._unpinned(node)
         self._rename_pinned(node, columns)
         for table in unpinned:
-            others = {name for name, value in table.args.items() if value}
-            if others := others - {"this", "db", "catalog", "alias"}:
+            modifiers = {name for name, value in table.args.items() if value}
+            if modifiers := modifiers - {"this", "db", "catalog", "alias"}:
                 raise UnsupportedSql(
                     f'a definition that depends on table "{self.table.name.item}" cannot follow',
-                    detail=f"it reads the table with {', '.join(sorted(others))}",
+                    detail=f"it reads the table with {', '.join(sorted(modifiers))}",
                 )
             listed = ", ".join(
                 quote(new) if new == old else f"{quote(new)} AS {quote(old)}"
@@ -276,11 +276,15 @@ class Dependents:
                 continue
             node = parse_one(self.redefined.get(entry.id) or entry.create_sql or "")
             constraints = node.args["constraints"]
-            own = next(child for child in constraints if fold(child.this) == constraint.name)
+            foreign_key = next(
+                child for child in constraints if fold(child.this) == constraint.name
+            )
             if set(constraint.target_columns) in self.columns.dropped_keys:
-                node.set("constraints", [child for child in constraints if child is not own])
+                node.set(
+                    "constraints", [child for child in constraints if child is not foreign_key]
+                )
             else:
-                _rename_all(own.args.get("target_columns") or [], self.columns.renamed)
+                _rename_all(foreign_key.args.get("target_columns") or [], self.columns.renamed)
             self.redefined[entry.id] = definition_text(node)
 
 

@@ -36,14 +36,16 @@ def set_constraints(
     names: set[tuple[GlobalId, str]] = set()
     for name in node.args["names"]:
         *schema, constraint = parts(name)
-        found = _constraints(constraint, schema[-1:] or list(session.search_path), catalog, session)
-        if not found:
+        constraints = _constraints(
+            constraint, schema[-1:] or list(session.search_path), catalog, session
+        )
+        if not constraints:
             raise InvalidConstraint(f'constraint "{constraint}" does not exist', sqlstate="42704")
-        if is_deferred and not any(declared.is_deferrable for _, declared in found):
+        if is_deferred and not any(declared.is_deferrable for _, declared in constraints):
             raise InvalidConstraint(
                 f'constraint "{constraint}" is not deferrable', sqlstate="42809"
             )
-        names |= {(table, declared.name) for table, declared in found}
+        names |= {(table, declared.name) for table, declared in constraints}
     return SetConstraints(is_deferred, frozenset(names))
 
 

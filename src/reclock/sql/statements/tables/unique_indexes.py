@@ -80,11 +80,11 @@ def _has_constraint(table: RelationEntry, name: str) -> bool:
 
 def _free_name(table: RelationEntry, keys: list[exp.Identifier]) -> str:
     columns = "_".join(fold(key) for key in keys)
-    wanted: QualifiedName = table.name.sibling(f"{table.name.item}_{columns}_idx")
+    preferred: QualifiedName = table.name.sibling(f"{table.name.item}_{columns}_idx")
     taken = table.table.constraints if table.table is not None else ()
     names = [constraint.name for constraint in taken]
-    name, number = wanted.item, 0
+    name, number = preferred.item, 0
     while name in names:
         number += 1
-        name = f"{wanted.item}{number}"
+        name = f"{preferred.item}{number}"
     return name

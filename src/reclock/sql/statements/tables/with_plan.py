@@ -150,22 +150,22 @@ def _rows_of(step: WithStep, desc: RelationDesc, names: Sequence[str]) -> Plan:
 
 
 def _computed_once(ctes: Sequence[exp.CTE], main: exp.Expr) -> set[str]:
-    """The plain queries of WITH that more than one statement reads. These must find the same rows,
-    also if a LIMIT has a choice."""
+    """The plain queries of WITH that more than one statement reads. The statements must read the
+    same rows, even if a LIMIT could choose others."""
     computed_once: set[str] = set()
     readers: dict[str, set[int]] = {}
     for i, cte in reversed(list(enumerate(ctes))):
         if isinstance(cte.this, Statement):
             continue
         name = _name(cte)
-        found = {len(ctes)} if references(main, name) else set[int]()
+        statements = {len(ctes)} if references(main, name) else set[int]()
         for k, other in enumerate(ctes[i + 1 :], i + 1):
             if not references(other.this, name):
                 continue
             is_statement = isinstance(other.this, Statement) or _name(other) in computed_once
-            found |= {k} if is_statement else readers[_name(other)]
-        readers[name] = found
-        if len(found) > 1:
+            statements |= {k} if is_statement else readers[_name(other)]
+        readers[name] = statements
+        if len(statements) > 1:
             computed_once.add(name)
     return computed_once
 

@@ -103,7 +103,7 @@ def create_view(
             chosen_cluster(node, catalog, session),
             catalog,
             [name.item],
-            gone=replacement.dropped,
+            replaced=replacement.dropped,
         )
     for argument in ("exists", "replace", "materialized", "cluster"):
         normal.set(argument, None)
@@ -298,12 +298,14 @@ def default_index(
     cluster_id: int,
     catalog: PlannerCatalog,
     also_taken: Iterable[str] = (),
-    gone: Sequence[GlobalId] = (),
+    replaced: Sequence[GlobalId] = (),
 ) -> CreateIndex:
-    """By the relation's unique key if it has one, else by all columns."""
-    wanted = on_name.sibling(f"{on_name.item}{DEFAULT_SUFFIX}")
-    old = catalog.within(wanted.scope).get(wanted.item)
-    name = wanted if old is not None and old.id in gone else catalog.free_name(wanted, also_taken)
+    """An index by the relation's unique key if it has one, otherwise by all columns. Its name may be
+    that of one of the ``replaced`` items."""
+    preferred = on_name.sibling(f"{on_name.item}{DEFAULT_SUFFIX}")
+    old = catalog.within(preferred.scope).get(preferred.item)
+    is_free = old is not None and old.id in replaced
+    name = preferred if is_free else catalog.free_name(preferred, also_taken)
     keys = [identifier(column) for column in desc.key or desc.names]
     return _index(name, on_name, desc, on, keys, cluster_id, catalog)
 

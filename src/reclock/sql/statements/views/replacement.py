@@ -43,15 +43,15 @@ def plan_replacement(
         return DefinitionReplacement(closure)
     if not isinstance(old, RelationEntry) or any(id.startswith("t") for id in closure):
         raise DependentObjects("view", str(old.name), names)  # it is quarantined, or temporary
-    others = [
+    not_views = [
         str(entry.name)
         for entry in map(catalog.entry, closure)
         if entry is not None
         and not isinstance(entry, IndexEntry)
         and not (isinstance(entry, RelationEntry) and entry.query is not None)
     ]
-    if others:
-        raise DependentObjects("view", str(old.name), others)
+    if not_views:
+        raise DependentObjects("view", str(old.name), not_views)
     _check_columns(old.desc, new.desc)
     columns = ColumnChanges(old.desc)
     columns.values |= {name: quote(name) for name in new.desc.names}
