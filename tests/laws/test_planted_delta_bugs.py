@@ -314,6 +314,14 @@ PLANTED: dict[str, tuple[str, Plant]] = {
         "semi and anti join",
         _instead("delta", Join, _blind(1)),
     ),
+    "a join without an equality overlooks its left side": (
+        "joins without an equality",
+        _instead("delta", Join, _blind(0)),
+    ),
+    "a join without an equality has matches from before": (
+        "joins without an equality",
+        _instead("delta", Join, _partners(rules.InputVersion.BEFORE)),
+    ),
     "distinct passes changes on": ("distinct", _instead("delta", Distinct, _passed_on)),
     "distinct merges rows that went": ("distinct", _loses_are_gains),
     "an operation of sets overlooks its first input": (

@@ -20,7 +20,6 @@ from reclock.compute.operators.rules import (
     consolidated,
     delta,
     demand,
-    has_delta,
     is_monotone,
     matched_columns,
     of_its_rows,
@@ -253,12 +252,6 @@ def _key_filter(
     if not changed_keys:
         return None
     return KeyFilter(other_keys, step.keys((changed, changed_keys)), is_exact=False)
-
-
-@has_delta.register
-def _(node: Join, is_shown: bool) -> bool:
-    """Which rows have a match is known by key."""
-    return node.kind is JoinKind.INNER or bool(node.keys)
 
 
 @is_monotone.register
