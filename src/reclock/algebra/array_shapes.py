@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from reclock.algebra.intervals import Interval
 from reclock.algebra.relations import ScalarType, array
 from reclock.errors import UnsupportedSql
 
@@ -12,9 +13,12 @@ from reclock.errors import UnsupportedSql
 def shape(items: Sequence[Any]) -> tuple[int, ...]:
     """The length of each dimension; none of an array without elements. Raises ``ValueError`` if
     arrays within it differ in their lengths."""
-    if not any(isinstance(item, list | tuple) for item in items):
+    are_arrays = [
+        isinstance(item, list | tuple) and not isinstance(item, Interval) for item in items
+    ]
+    if not any(are_arrays):
         return (len(items),) if items else ()
-    if not all(isinstance(item, list | tuple) for item in items):
+    if not all(are_arrays):
         raise ValueError("an element beside an array")
     shapes = {shape(item) for item in items}
     if len(shapes) > 1:

@@ -61,3 +61,4 @@ SELECT '1 2 3'::int2vector, ''::int2vector, '7'::oidvector, '1'::text::int2vecto
 SELECT '{1,2}'::int2[] || '3'::int2vector, array_cat('{1,2}'::int2[], '3'::int2vector), '1 2'::int2vector = '1 2'::int2vector
 SELECT ('{1 2 3, 4 5 6}'::int2vector[])[2], (('{1 2 3, 4 5 6}'::int2vector[])[2])[1], ('{1 2 3, 4 5 6}'::int2vector[])[2][1], '{1 2, 3 4}'::int2vector[], ARRAY['1 2'::int2vector, '3 4']::text
 SELECT n, e FROM grids, information_schema._pg_expandarray(a) AS r (e, i)
+SELECT '{0 second,@ 1 hour @ 42 minutes}'::interval[] AS spans, cardinality('{{1 mon},{2 days}}'::interval[]) AS count
