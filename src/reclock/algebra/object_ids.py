@@ -104,7 +104,6 @@ _VECTORS = {
 TEXTS = {
     "char": (18, 1002, '"char"', 1, "Z"),
     "name": (19, 1003, "name", 64, "S"),
-    "bpchar": (1042, 1014, "character", -1, "S"),
     "varchar": (1043, 1015, "character varying", -1, "S"),
 }
 """Types that are text here, by the names that clients look for: number, that of arrays, name in
@@ -142,7 +141,9 @@ def type_size(type: ScalarType) -> int:
 
 
 def type_modifier(type: ScalarType) -> int:
-    """Precision and scale in one number; -1 for none."""
+    """Precision and scale in one number, or the length and four; -1 for none."""
+    if type.base.length is not None:
+        return -1 if type.base.is_unconstrained else type.base.length + 4
     return (
         -1
         if type.precision is None or type.is_unconstrained
@@ -151,8 +152,7 @@ def type_modifier(type: ScalarType) -> int:
 
 
 def column_type_oid(column: Column) -> int:
-    """That of the type, or of ``varchar``, ``char``, ``name`` or ``"char"`` where the column has a
-    length."""
+    """That of the type, or of ``varchar``, ``name`` or ``"char"`` where the column has a length."""
     if column.limit is None or isinstance(column.limit, MomentLimit):
         return type_oid(column.type)
     return TEXTS[column.limit.type_name][0]

@@ -24,6 +24,7 @@ class TypeName(StrEnum):
     DOUBLE = "double precision"
     NUMERIC = "numeric"
     TEXT = "text"
+    BPCHAR = "character"
     BYTEA = "bytea"
     JSONB = "jsonb"
     UUID = "uuid"
@@ -86,6 +87,10 @@ class ScalarType:
     from 0 and printed otherwise.
 
     ``fields`` belong to ``RECORD``, and ``enum`` to ``ENUM``, whose values are texts: the labels.
+
+    ``length`` belongs to ``BPCHAR``, whose values are texts without blanks at the end: so many
+    characters are shown, with blanks. None: the values are shown as they are. An unconstrained one
+    was not declared with its length, which follows from the values it is computed of.
     """
 
     name: TypeName
@@ -101,6 +106,7 @@ class ScalarType:
     more. It has ``least_digits``."""
     fields: tuple[RecordField, ...] = ()
     enum: EnumType | None = None
+    length: int | None = None
 
     def __str__(self) -> str:
         if self.name is TypeName.VECTOR:
@@ -111,13 +117,17 @@ class ScalarType:
             return self.enum.name
         if self.name is TypeName.NUMERIC and not self.is_unconstrained:
             return f"numeric({self.precision},{self.scale})"
+        if self.name is TypeName.BPCHAR and not self.is_unconstrained:
+            return "bpchar" if self.length is None else f"character({self.length})"
         return self.name.value
 
     @property
     def unconstrained(self) -> ScalarType:
-        """The type without a numeric's precision, as ``pg_typeof`` names it."""
+        """The type without the precision of a numeric or the length of a ``char(n)``, as
+        ``pg_typeof`` names it."""
         element = None if self.element is None else self.element.unconstrained
-        return replace(self, element=element, is_unconstrained=self.name is TypeName.NUMERIC)
+        is_unconstrained = self.name in (TypeName.NUMERIC, TypeName.BPCHAR)
+        return replace(self, element=element, is_unconstrained=is_unconstrained)
 
     @property
     def dimensions(self) -> int:
@@ -224,6 +234,7 @@ BIGINT = ScalarType(TypeName.BIGINT)
 REAL = ScalarType(TypeName.REAL)
 DOUBLE = ScalarType(TypeName.DOUBLE)
 TEXT = ScalarType(TypeName.TEXT)
+BPCHAR = ScalarType(TypeName.BPCHAR)
 BYTEA = ScalarType(TypeName.BYTEA)
 JSONB = ScalarType(TypeName.JSONB)
 UUID = ScalarType(TypeName.UUID)
@@ -260,6 +271,11 @@ def numeric(precision: int | None = None, scale: int = 9) -> ScalarType:
     return ScalarType(TypeName.NUMERIC, precision, scale)
 
 
+def char(length: int) -> ScalarType:
+    """``char(length)``."""
+    return ScalarType(TypeName.BPCHAR, length=length)
+
+
 def array(element: ScalarType, dimensions: int = 1) -> ScalarType:
     """Arrays of ``element``, counted from 1."""
     for _ in range(dimensions):
@@ -278,11 +294,9 @@ OIDVECTOR = ScalarType(TypeName.VECTOR, element=OID)
 
 @dataclass(frozen=True, slots=True)
 class TextLimit:
-    """Of a column that is ``varchar(n)``, or ``char(n)`` if it ``ignores_blanks`` at the end, or
-    ``name``."""
+    """Of a column that is ``varchar(n)`` or ``name``."""
 
     characters: int
-    ignores_blanks: bool = False
     is_name: bool = False
     """Longer texts are cut to the characters that fit into so many bytes."""
     is_letter: bool = False
@@ -293,14 +307,14 @@ class TextLimit:
         """PostgreSQL's short name of the type, without the length."""
         if self.is_letter or self.is_name:
             return "char" if self.is_letter else "name"
-        return "bpchar" if self.ignores_blanks else "varchar"
+        return "varchar"
 
     def __str__(self) -> str:
         if self.is_letter:
             return '"char"'
         if self.is_name:
             return "name"
-        return f"character{'' if self.ignores_blanks else ' varying'}({self.characters})"
+        return f"character varying({self.characters})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +324,6 @@ class MomentLimit:
 
     digits: int
     type: ScalarType
-    ignores_blanks: ClassVar[bool] = False
     is_name: ClassVar[bool] = False
     is_letter: ClassVar[bool] = False
 

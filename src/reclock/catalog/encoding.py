@@ -26,7 +26,7 @@ _NEVER_STORED: Any = {
                 "__all__": {
                     "limit": True,
                     "type": {
-                        *("element", "fields", "enum"),
+                        *("element", "fields", "enum", "length"),
                         *("is_unconstrained", "least_digits", "is_quotient"),
                     },
                 }
@@ -35,7 +35,7 @@ _NEVER_STORED: Any = {
     }
 }
 """Attributes that no column of a progress relation has: a text's length, elements, fields, an
-enum, a numeric without a precision."""
+enum, a length of characters, a numeric without a precision."""
 
 _ENCODER = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False

@@ -103,7 +103,7 @@ def check_storable(desc: RelationDesc) -> None:
 
 def encode_desc(desc: RelationDesc) -> str:
     """The desc as JSON. Equal descs have equal text. An enum is text there: a collection does not
-    know the catalog."""
+    know the catalog. So is a ``char(n)``."""
     columns = [
         {"name": column.name, **_encoded(column.type), "nullable": column.is_nullable}
         for column in desc.columns
@@ -119,7 +119,7 @@ def decode_desc(text: str) -> RelationDesc:
 
 
 def _encoded(type: ScalarType) -> dict[str, Any]:
-    name = TypeName.TEXT if type.name is TypeName.ENUM else type.name
+    name = TypeName.TEXT if type.name in (TypeName.ENUM, TypeName.BPCHAR) else type.name
     encoded = {"type": name.value, "precision": type.precision, "scale": type.scale}
     return encoded if type.element is None else {**encoded, "element": _encoded(type.element)}
 

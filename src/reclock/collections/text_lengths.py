@@ -13,11 +13,13 @@ from reclock.errors import TextTooLong
 
 
 def within_limit(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
-    """The texts as the column stores them: without blanks beyond its length, and for ``char(n)``
-    without blanks at the end. A ``name`` is cut, and a moment is rounded.
+    """The texts as the column stores them: without blanks beyond its length. A ``name`` is cut, and
+    a moment is rounded. Those of ``char(n)`` are in normal form already.
 
     Raises ``TextTooLong``.
     """
+    if column.type.length is not None:
+        _check_longest(values, column.type.length, str(column.type))
     if column.limit is None:
         return values
     if isinstance(column.limit, MomentLimit):
@@ -30,14 +32,14 @@ def within_limit(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
         names = [value and cut_name(value) for value in values.to_pylist()]
         cut = pa.array(names, values.type)
         return pa.chunked_array([cut]) if isinstance(values, pa.ChunkedArray) else cut
-    max_characters, stripped = column.limit.characters, pc.utf8_rtrim(values, " ")
-    if pc.any(pc.greater(pc.utf8_length(stripped), max_characters)).as_py():
-        raise TextTooLong(str(column.limit))
-    return (
-        stripped
-        if column.limit.ignores_blanks
-        else pc.utf8_slice_codeunits(values, 0, max_characters)
-    )
+    max_characters = column.limit.characters
+    _check_longest(pc.utf8_rtrim(values, " "), max_characters, str(column.limit))
+    return pc.utf8_slice_codeunits(values, 0, max_characters)
+
+
+def _check_longest(texts: pa.ChunkedArray, max_characters: int, type: str) -> None:
+    if pc.any(pc.greater(pc.utf8_length(texts), max_characters)).as_py():
+        raise TextTooLong(type)
 
 
 def _rounded_times(values: pa.ChunkedArray, digits: int) -> pa.ChunkedArray:

@@ -87,9 +87,9 @@ def _enums(state: CatalogState) -> Rows:
             oid += 1
 
 
-def _sql_name(type: object) -> str:
-    """The type's name in SQL, without precision and scale."""
-    return str(type).replace("(38,9)", "")
+def _sql_name(type: ScalarType) -> str:
+    """The type's name in SQL, without precision, scale and length."""
+    return str(type.unconstrained)
 
 
 def _acls(state: CatalogState) -> Rows:

@@ -39,9 +39,7 @@ _TYPES: dict[int, ScalarType] = {
     199: array(JSONB),  # json[]
     1002: array(TEXT),  # "char"[]
     1003: array(TEXT),  # name[]
-    1014: array(TEXT),  # character[]
     1015: array(TEXT),  # character varying[]
-    1042: TEXT,  # character
     1043: TEXT,  # character varying
     2205: OID,  # regclass: as a number
 }

@@ -20,7 +20,7 @@ class PlainForm:
 
     def row(self, columns: Sequence[Column]) -> str:
         [column] = columns
-        if column.type.name in (TypeName.TEXT, TypeName.BYTEA):
+        if column.type.name in (TypeName.TEXT, TypeName.BPCHAR, TypeName.BYTEA):
             return changes_column(column)
         return f"trim({json_text(column)}, '\"')"
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from reclock.adapter.context.registry import Registry
+from reclock.adapter.context.shown_values import ShownBatches, has_blanks
 from reclock.algebra.relations import TEXT, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.algebra.zones import UTC_NAME
@@ -54,6 +55,12 @@ class Result:
     """The time that a query read at, if its collections have times."""
     zone: str = UTC_NAME
     """The time zone in which timestamps are written as text."""
+
+    def shown(self) -> Result:
+        """The result as a client sees it, with the blanks at the end of ``char(n)``."""
+        if self.desc is None or not any(map(has_blanks, self.desc.types)):
+            return self
+        return replace(self, batches=ShownBatches(self.batches, self.desc.types))
 
     def close(self) -> None:
         """Discard the remaining rows."""

@@ -18,7 +18,9 @@ from reclock.sql.queries.coercion import coerce
 from reclock.sql.statements.query.values import Select
 from reclock.sql.statements.tables.modify_plan import Modify
 
-_TYPES = frozenset({TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT, TypeName.TEXT})
+_TYPES = frozenset(
+    {TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT, TypeName.TEXT, TypeName.BPCHAR}
+)
 """Types whose constants are planned alike, whatever their value."""
 
 

@@ -262,7 +262,9 @@ class Session:
         answer = self.activity.recorded(
             parsed, self.user, cluster, lambda: self._execute_cancelable(parsed, parameters)
         )
-        return replace(answer, zone=self.zone()) if isinstance(answer, Result) else answer
+        if not isinstance(answer, Result):
+            return answer
+        return replace(answer.shown(), zone=self.zone())
 
     def _execute_cancelable(self, parsed: ParsedStatement, parameters: Parameters) -> Answer:
         self.cancellation.begin(self.variables.statement_timeout_ms)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reclock.algebra.relations import ScalarType, TypeName
+from reclock.algebra.textual.characters import CHARACTERS
 from reclock.algebra.textual.description import TextualType
 from reclock.algebra.textual.documents import DOCUMENTS
 from reclock.algebra.textual.ranges import RANGES
@@ -16,7 +17,7 @@ from reclock.algebra.textual.times import TIMES
 from reclock.algebra.textual.uuids import UUIDS
 
 TEXTUAL_TYPES: Mapping[TypeName, TextualType] = {
-    each.type.name: each for each in (UUIDS, TIMES, DOCUMENTS, *RANGES)
+    each.type.name: each for each in (CHARACTERS, UUIDS, TIMES, DOCUMENTS, *RANGES)
 }
 
 

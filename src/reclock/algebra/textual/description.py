@@ -37,4 +37,4 @@ class TextualType:
     @property
     def short_name(self) -> str:
         """That of ``pg_type``: here SQL's first word."""
-        return self.type.name.value.partition(" ")[0]
+        return str(self.type).partition(" ")[0]

@@ -56,7 +56,7 @@ def is_computable_aggregate(aggregate: Aggregate[Scalar]) -> bool:
         case "sum", [type]:
             return type.is_integer
         case (("min" | "max"), [type]):
-            return type.is_integer or type.name is TypeName.TEXT
+            return type.is_integer or type.name in (TypeName.TEXT, TypeName.BPCHAR)
     return False
 
 

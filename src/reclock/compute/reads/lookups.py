@@ -131,22 +131,17 @@ def point_lookups(plan: Plan) -> Iterator[tuple[Get, int, Values]]:
 
 def _values(predicate: Scalar) -> tuple[int, Values] | None:
     """The column and the values, none NULL, that the predicate restricts it to. Integers are equal
-    whatever their width."""
+    whatever their width, and texts of ``char(n)`` whatever their length."""
     match predicate:
         case Call("=", (side, Literal(value, of)) | (Literal(value, of), side)) if (
             value is not None
         ):
-            if (
-                isinstance(side, Cast)
-                and side.type.is_integer
-                and side.operand.type.is_integer
-                and not could_error(side)
-            ):
+            if isinstance(side, Cast) and _keeps_values(side):
                 side = side.operand
             if (
                 isinstance(side, ColumnRef)
                 and side.type.name in _ORDERED
-                and (of == side.type or of.is_integer)
+                and (of == side.type or of.is_integer or of.name is TypeName.BPCHAR)
             ):
                 return side.index, frozenset({value})
         case Call("or", parts):
@@ -155,6 +150,14 @@ def _values(predicate: Scalar) -> tuple[int, Values] | None:
             if len(named) == len(parts) and len(columns) == 1:
                 return columns.pop(), frozenset().union(*(values for _, values in named))
     return None
+
+
+def _keeps_values(cast: Cast) -> bool:
+    """Whether the cast is among integers, or among ``char(n)``, and changes no value."""
+    source, target = cast.operand.type, cast.type
+    if source.name is target.name is TypeName.BPCHAR:
+        return target.is_unconstrained or target.length is None
+    return source.is_integer and target.is_integer and not could_error(cast)
 
 
 def _updates_with(

@@ -66,7 +66,6 @@ _TYPES = {
     **{each.oid: each.type for each in TEXTUAL_TYPES.values() if not each.type.is_range},
     **{TYPES[each].array_oid: array(TYPES[each].type) for each in _ELEMENTS},
     199: array(JSONB),  # json[]
-    1014: array(TEXT),  # char(n)[]
     1015: array(TEXT),  # varchar[]
 }
 

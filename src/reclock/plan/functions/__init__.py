@@ -6,6 +6,7 @@ from reclock.plan.functions import (  # noqa: F401  (each registers its function
     array_dimensions,
     array_parts,
     arrays,
+    blanks,
     buckets,
     byte_strings,
     characters,

@@ -89,7 +89,9 @@ def _extreme(types: Types, constants: Mapping[int, object]) -> Signature | None:
     if type is None or type.name in (TypeName.BOOLEAN, TypeName.BYTEA, TypeName.RECORD):
         return None
     description = textual(type)
-    return ((type,), type) if description is None or description.has_extremes else None
+    if description is not None and not description.has_extremes:
+        return None
+    return (type,), type.unconstrained if type.name is TypeName.BPCHAR else type
 
 
 def _simple(function: str) -> Writer:

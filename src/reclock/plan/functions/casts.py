@@ -20,6 +20,7 @@ from reclock.algebra.relations import DATE, TEXT, ScalarType, TypeName
 from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.errors import CannotCast, UnsupportedSql
 from reclock.plan.functions import times
+from reclock.plan.functions.blanks import with_blanks, without_blanks
 from reclock.plan.functions.digits import (
     has_more_digits,
     narrowed,
@@ -96,6 +97,10 @@ def write_cast(engine: str, sql: str, source: ScalarType, target: ScalarType) ->
     resolve_cast(source, target)
     if source == target:
         return sql
+    if target.name is _T.BPCHAR:
+        return _to_char(engine, sql, source, target)
+    if source.name is _T.BPCHAR:
+        return write_cast(engine, sql, TEXT, target)
     return _writer(source.name, target.name)(engine, sql, source, target)
 
 
@@ -107,6 +112,9 @@ def _is_same_enum(source: ScalarType, target: ScalarType) -> bool:
 def _is_possible(source: TypeName, target: TypeName) -> bool:
     if source is target:
         return True
+    if _T.BPCHAR in (source, target):
+        source, target = (_T.TEXT if type is _T.BPCHAR else type for type in (source, target))
+        return _is_possible(source, target)
     if source in _OBJECT_IDS or target in _OBJECT_IDS:
         return all(type in _OBJECT_IDS or type in _INTEGERS for type in (source, target)) or (
             source,
@@ -129,6 +137,17 @@ def _is_possible(source: TypeName, target: TypeName) -> bool:
     if source is _T.TIME:
         return target is _T.INTERVAL
     return source in _MOMENTS and target in _MOMENTS
+
+
+def _to_char(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    """The text cut to the type's length, if it was declared with one, without blanks at the end."""
+    most = None if target.is_unconstrained else target.length
+    if source.name is _T.BPCHAR:
+        if most is None or (source.length is not None and source.length <= most):
+            return sql
+    else:
+        sql = write_cast(engine, sql, source, TEXT)
+    return without_blanks(engine, sql if most is None else f"left({sql}, {most})")
 
 
 CastWriter = Callable[[str, str, ScalarType, ScalarType], str]
@@ -344,6 +363,8 @@ def _printed(engine: str, sql: str, type: ScalarType) -> str:
     """``sql`` as text within the text of an array or a record."""
     if type.name is _T.BOOLEAN:
         return f"CASE WHEN {sql} THEN 't' WHEN NOT {sql} THEN 'f' END"
+    if type.name is _T.BPCHAR:
+        return with_blanks(engine, sql, type)
     return write_cast(engine, sql, type, TEXT)
 
 

@@ -20,6 +20,7 @@ from reclock.algebra.relations import (
     array,
 )
 from reclock.errors import EvaluationError
+from reclock.plan.functions.blanks import with_blanks
 from reclock.plan.functions.casts import write_cast
 from reclock.plan.functions.floats import with_value
 from reclock.plan.functions.json_calls import checked, json_call, kind_of
@@ -313,11 +314,15 @@ def document_of(engine: str, sql: str, type: ScalarType) -> str:
         documents = each_element(engine, sql, document_of(engine, "e", type.element))
         return json_call("build_array", f"CAST({documents} AS {type_sql(engine, _TEXTS)})")
     if type.element is not None:
-        is_text = type.element.name in (TypeName.TEXT, TypeName.ENUM) or type.element.is_moment
+        if type.element.name is TypeName.BPCHAR:
+            sql = each_element(engine, sql, with_blanks(engine, "e", type.element))
+        is_text = type.element.name in _TEXTUAL or type.element.is_moment
         texts = f"CAST({sql} AS {type_sql(engine, _TEXTS)})"
         return json_call("of_strings" if is_text else "build_array", texts)
     if type.is_float:
         return json_call("of_double", write_cast(engine, sql, type, DOUBLE))
+    if type.name is TypeName.BPCHAR:
+        return json_call("of_string", with_blanks(engine, sql, type))
     text = write_cast(engine, sql, type, TEXT)
     if type.is_integer or type.name is TypeName.BOOLEAN:
         return text
@@ -348,7 +353,10 @@ def _is_document(type: ScalarType) -> bool:
     if element.is_nested:
         return _is_document(element)
     is_exact = element.is_integer or element.name in (TypeName.NUMERIC, TypeName.BOOLEAN)
-    return is_exact or element.enum is not None or element in (TEXT, JSONB, DATE)
+    return is_exact or element.name in _TEXTUAL or element in (JSONB, DATE)
+
+
+_TEXTUAL = (TypeName.TEXT, TypeName.BPCHAR, TypeName.ENUM)
 
 
 def _converted(types: Types, constants: Mapping[int, object]) -> Signature | None:

@@ -14,6 +14,7 @@ from reclock.algebra.relations import (
     ScalarType,
     TextLimit,
     TypeName,
+    char,
 )
 from reclock.errors import EvaluationError, UnsupportedSql
 from reclock.plan.functions.floats import with_value
@@ -76,11 +77,11 @@ def _within_length(engine: str) -> Writer:
     of them."""
 
     def write(site: Site) -> str:
-        most, ignores_blanks = site.constants[1], bool(site.constants[2])
-        limit = TextLimit(int(str(most)), ignores_blanks)
+        most, is_char = int(str(site.constants[1])), bool(site.constants[2])
+        limit = char(most) if is_char else TextLimit(most)
         stripped = "rtrim(v, ' ')" if engine == "duckdb" else "trim(TRAILING ' ' FROM v)"
         error = raised(engine, "22001", string(engine, f"value too long for type {limit}"))
-        shortened = stripped if ignores_blanks else f"left(v, {most})"
+        shortened = stripped if is_char else f"left(v, {most})"
         return with_value(
             engine,
             site.arguments[0],

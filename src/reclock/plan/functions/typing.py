@@ -9,6 +9,7 @@ from dataclasses import replace
 from reclock.algebra.relations import (
     BIGINT,
     BOOLEAN,
+    BPCHAR,
     DOUBLE,
     INTEGER,
     MAX_PRECISION,
@@ -117,6 +118,8 @@ def is_implicit(source: ScalarType | None, target: ScalarType) -> bool:
         return target.name is TypeName.BIGINT
     if source.name is TypeName.TIME:
         return target.name is TypeName.INTERVAL
+    if source.name is TypeName.BPCHAR:
+        return target == TEXT
     for ladder in (_NUMBERS, _MOMENTS):
         if source.name in ladder and target.name in ladder:
             return ladder.index(source.name) < ladder.index(target.name)
@@ -186,6 +189,8 @@ def _common_of_two(first: ScalarType, second: ScalarType) -> ScalarType | None:
             return max(first, second, key=_INTEGERS.index)
         (p1, s1), (p2, s2) = parameters(first), parameters(second)
         return widened(max(p1 - s1, p2 - s2), max(s1, s2), first, second, digits=min)
+    if {first.name, second.name} <= {TypeName.BPCHAR, TypeName.TEXT}:
+        return TEXT if TEXT in (first, second) else _common_char(first, second)
     if first.is_object_id or second.is_object_id:
         return (
             OID if all(type.is_object_id or type.is_integer for type in (first, second)) else None
@@ -198,6 +203,11 @@ def _common_of_two(first: ScalarType, second: ScalarType) -> ScalarType | None:
     if first.is_moment and second.is_moment:
         return max(first, second, key=lambda type: _MOMENTS.index(type.name))
     return None
+
+
+def _common_char(first: ScalarType, second: ScalarType) -> ScalarType:
+    """As in PostgreSQL, values of several lengths have none in common."""
+    return first.unconstrained if first.length == second.length else BPCHAR
 
 
 def _common_record(first: ScalarType, second: ScalarType) -> ScalarType | None:

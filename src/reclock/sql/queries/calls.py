@@ -35,6 +35,7 @@ from reclock.errors import (
     WithinGroupRequired,
 )
 from reclock.plan.functions import AGGREGATES
+from reclock.plan.functions.blanks import WITH_BLANKS
 from reclock.plan.functions.byte_strings import OF_BYTES
 from reclock.plan.functions.logic import IDENTIFIER
 from reclock.plan.scalars import Call, Case, Cast, Literal, Parameter
@@ -105,8 +106,7 @@ def _cast(node: exp.Cast, context: ExprContext) -> TypedExpr:
         text = _cast_to(scalar(node.this, context), TEXT, context)
         if limit.is_name or limit.is_letter:
             return limited(text, limit)
-        cut = call("left", [text, Literal(limit.characters, INTEGER)])
-        return call("rtrim", [cut]) if limit.ignores_blanks else cut
+        return call("left", [text, Literal(limit.characters, INTEGER)])
     if (precision := moment_limit(node.args["to"])) is not None:
         return limited(_cast_to(scalar(node.this, context), precision.type, context), precision)
     target = scalar_type(node.args["to"])
@@ -458,7 +458,10 @@ def _argument(value: Planned, type: ScalarType, context: ExprContext) -> TypedEx
 
 
 def _printed(value: Planned) -> Planned:
-    """``value`` as text for a function of printed values: a boolean is one letter."""
+    """``value`` as text for a function of printed values: a boolean is one letter, and a ``char(n)``
+    has its blanks."""
+    if value.type is not None and value.type.base.name is TypeName.BPCHAR:
+        return call(WITH_BLANKS, [value])
     if isinstance(value, Untyped) or value.type != BOOLEAN:
         return value
     return Case(

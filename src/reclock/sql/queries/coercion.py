@@ -11,6 +11,7 @@ from reclock.algebra.array_shapes import check_dimensions
 from reclock.algebra.moments import round_moment
 from reclock.algebra.relations import (
     BOOLEAN,
+    BPCHAR,
     INTEGER,
     INTERVAL,
     TEXT,
@@ -23,6 +24,7 @@ from reclock.algebra.relations import (
     TextLimit,
     TypeName,
     array,
+    char,
     cut_name,
     numeric,
 )
@@ -39,7 +41,7 @@ from reclock.plan.functions.digits import FLOAT_SCALE
 from reclock.plan.functions.intervals import SPAN, SPAN_TYPE, compared_type
 from reclock.plan.functions.moments import ROUNDED
 from reclock.plan.functions.typing import as_numeric
-from reclock.plan.scalars import Call, Literal, Parameter, Scalar
+from reclock.plan.scalars import Call, Cast, Literal, Parameter, Scalar
 from reclock.sql.queries.literals import fit, natural, parse_number, parse_text, read_array
 from reclock.sql.queries.local_times import zoned_cast
 from reclock.sql.queries.planned import E, OpenParameter, Planned, TypedExpr, Untyped
@@ -59,12 +61,34 @@ def limited(value: E, limit: TextLimit | MomentLimit) -> E:
         return Call("name", (value,), TEXT)
     if limit.is_letter:
         return Call("left", (value, Literal(1, INTEGER)), TEXT)
+    return _within_length(value, limit.characters, TEXT)
+
+
+def _within_length(value: E, characters: int, type: ScalarType) -> E:
+    is_char = type.name is TypeName.BPCHAR
     arguments: tuple[E, ...] = (
         value,
-        Literal(limit.characters, INTEGER),
-        Literal(limit.ignores_blanks, BOOLEAN),
+        Literal(characters, INTEGER),
+        Literal(is_char, BOOLEAN),
     )
-    return Call("within_length", arguments, TEXT)
+    return Call("within_length", arguments, type)
+
+
+def _assigned_char(value: Scalar | Untyped | TypedExpr, type: ScalarType) -> TypedExpr:
+    """``value`` as it is stored in a column of ``char(n)``. Raises ``TextTooLong``."""
+    if type.length is None or (
+        value.type is not None
+        and value.type.name is TypeName.BPCHAR
+        and value.type.length is not None
+        and value.type.length <= type.length
+    ):
+        return coerce(value, type)
+    text = coerce(value, BPCHAR)
+    if not isinstance(text, Literal):
+        return _within_length(coerce(text, TEXT), type.length, type)
+    if text.value is not None and len(text.value) > type.length:
+        raise TextTooLong(str(type))
+    return Literal(text.value, type)
 
 
 def _rounded(value: E, limit: MomentLimit) -> E:
@@ -84,10 +108,9 @@ def within_limit(text: str, limit: TextLimit) -> str:
         return cut_name(text)
     if limit.is_letter:
         return text[:1]
-    stripped = text.rstrip(" ") if limit.ignores_blanks else text
-    if len(stripped.rstrip(" ")) > limit.characters:
+    if len(text.rstrip(" ")) > limit.characters:
         raise TextTooLong(str(limit))
-    return stripped[: limit.characters]
+    return text[: limit.characters]
 
 
 def common_type(types: Sequence[ScalarType | None], construct: str) -> ScalarType:
@@ -104,18 +127,32 @@ def common_type(types: Sequence[ScalarType | None], construct: str) -> ScalarTyp
 
 
 def with_own_digits(values: Sequence[Planned], types: Sequence[ScalarType | None]) -> list[Planned]:
-    """``values``, where constants of open type that shall be numerics are numerics of the digits
-    that they are written with.
+    """``values``, where constants of open type that shall be numerics or ``char(n)`` have the digits
+    or the length that they are written with.
 
-    As in PostgreSQL, the number beside a constant says what kind of number it is, and not how many
-    digits it keeps.
+    As in PostgreSQL, the value beside a constant says what kind of value it is, and not how many
+    digits or characters it keeps.
     """
     return [
-        _number(value)
-        if type is not None and type.name is TypeName.NUMERIC and isinstance(value, Untyped)
-        else value
+        _as_written(value, type) if type is not None and isinstance(value, Untyped) else value
         for value, type in zip(values, types, strict=True)
     ]
+
+
+def _as_written(value: Untyped, type: ScalarType) -> Planned:
+    if type.name is TypeName.NUMERIC:
+        return _number(value)
+    return _characters(value) if type.name is TypeName.BPCHAR else value
+
+
+def _characters(value: Untyped) -> Planned:
+    """A constant as a ``bpchar`` of its own length."""
+    if isinstance(value, OpenParameter):
+        return value.parameters.settle(value.number, BPCHAR)
+    if value.text is None:
+        return value
+    type = char(len(value.text)).unconstrained
+    return Literal(parse_text(value.text, type), type)
 
 
 def _number(value: Untyped) -> Planned:
@@ -184,6 +221,8 @@ def coerce(value: Planned, target: ScalarType) -> TypedExpr:
             return Literal(None, target)
         if value.type == TEXT and target.is_moment:
             return _moment(value, target)
+        if target.name is TypeName.BPCHAR and value.type.name in (TypeName.BPCHAR, TypeName.TEXT):
+            return Literal(parse_text(value.value, target), target)
         if (
             target.is_number
             and isinstance(value.value, int | float | Decimal)
@@ -195,7 +234,8 @@ def coerce(value: Planned, target: ScalarType) -> TypedExpr:
                 else value.value
             )
             return Literal(fit(number, target), target)
-    return zoned_cast(value, target)
+    # only ``cast`` cuts a text to the length of a ``char(n)``
+    return zoned_cast(value, target.unconstrained if target.length else target)
 
 
 def _moment(text: Literal, target: ScalarType) -> TypedExpr:
@@ -215,6 +255,8 @@ def cast(value: Planned, target: ScalarType) -> TypedExpr:
     """
     if target.name in (TypeName.ARRAY, TypeName.VECTOR):
         value, target = _as_array(value, target)
+    if target.name is TypeName.BPCHAR:
+        return _bpchar(value) if target.length is None else _cut(value, target)
     if target.is_unconstrained:
         natural_value = _natural(value)
         if natural_value is not None:
@@ -223,6 +265,27 @@ def cast(value: Planned, target: ScalarType) -> TypedExpr:
             numeric(scale=FLOAT_SCALE) if value.type is not None and value.type.is_float else target
         )
     return coerce(value, target if isinstance(value, Untyped) else resolve_cast(value.type, target))
+
+
+def _bpchar(value: Planned) -> TypedExpr:
+    """``value::bpchar``, which keeps the length that is shown."""
+    if isinstance(value, Untyped):
+        value = _characters(value)
+    if value.type is not None and value.type.length is not None:
+        return coerce(value, value.type.unconstrained)
+    return coerce(value, BPCHAR if value.type is None else resolve_cast(value.type, BPCHAR))
+
+
+def _cut(value: Planned, target: ScalarType) -> TypedExpr:
+    """``value::char(n)``."""
+    if value.type is not None:
+        resolve_cast(value.type, target)
+    if value.type == target:
+        return value
+    text = coerce(value, BPCHAR)
+    if not isinstance(text, Literal):
+        return Cast(text, target)
+    return Literal(text.value and parse_text(text.value[: target.length], target), target)
 
 
 def _as_array(value: Planned, target: ScalarType) -> tuple[Planned, ScalarType]:
@@ -293,6 +356,8 @@ def assign(value: Planned, column: Column) -> TypedExpr:
             ),
             hint="you will need to rewrite or cast the expression",
         )
+    if target.name is TypeName.BPCHAR:
+        return _assigned_char(value, target)
     assigned = coerce(value, target if source is None else resolve_cast(source, target))
     return assigned if column.limit is None else limited(assigned, column.limit)
 
@@ -303,7 +368,7 @@ def is_assignable(source: ScalarType, target: ScalarType) -> bool:
         return is_assignable(source.base, target.base)
     return (
         is_implicit(source, target)
-        or target == TEXT
+        or target.name in (TypeName.TEXT, TypeName.BPCHAR)
         or (source.is_number and target.is_number)
         or (source.is_moment and target.is_moment)
         or (target == TIME and source in (TIMESTAMP, TIMESTAMPTZ, INTERVAL))

@@ -57,7 +57,7 @@ def _check_distinct_in_lake(names: Iterable[str]) -> None:
 
 
 def declared_column(name: str, kind: exp.Expr, is_nullable: bool) -> Column:
-    """A column of a definition. ``varchar(n)`` and ``char(n)`` are text with a length."""
+    """A column of a definition. ``varchar(n)`` is text with a length."""
     limit = column_limit(kind)
     type = TEXT if isinstance(limit, TextLimit) else scalar_type(kind)
     return Column(name, type, is_nullable, limit)

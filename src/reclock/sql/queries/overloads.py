@@ -13,6 +13,7 @@ from reclock.errors import (
 )
 from reclock.plan.functions import resolve_scalar
 from reclock.plan.functions.array_dimensions import FLATTENED, SHAPE
+from reclock.plan.functions.blanks import WITH_BLANKS
 from reclock.plan.scalars import Call, Literal
 from reclock.plan.temporal import NOW
 from reclock.sql.queries.coercion import (
@@ -30,6 +31,8 @@ from reclock.sql.queries.planned import E, OpenParameter, Planned, TypedExpr, Un
 def call(name: str, arguments: Sequence[Planned]) -> TypedExpr:
     """``name`` on ``arguments``, cast to the types it takes. Raises ``UnknownFunction``."""
     check_unique(name, arguments)
+    if name in _OF_SHOWN_TEXT and arguments:
+        arguments = [_shown(arguments[0]), *arguments[1:]]
     arguments = _arrays_of(name, arguments)
     resolved = resolve_scalar(
         name, [argument.type for argument in arguments], _constants(arguments)
@@ -45,6 +48,16 @@ def call(name: str, arguments: Sequence[Planned]) -> TypedExpr:
     called = Call(resolved.function, cast_arguments, resolved.result)
     local = zoned(called)
     return folded(called) if local is None else local
+
+
+_OF_SHOWN_TEXT = ("like", "ilike", "~", "~*", "octet_length", "array_to_string")
+"""Functions of PostgreSQL for which the blanks at the end of ``char(n)`` count."""
+
+
+def _shown(value: Planned) -> Planned:
+    if value.type is None or value.type.base.name is not TypeName.BPCHAR:
+        return value
+    return call(WITH_BLANKS, [value])
 
 
 def unknown_function(names: Sequence[str], values: Sequence[Planned]) -> UnknownFunction:

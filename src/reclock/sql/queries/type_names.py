@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
 from reclock.algebra.relations import (
     BIGINT,
     BOOLEAN,
+    BPCHAR,
     BYTEA,
     DATE,
     DATERANGE,
@@ -40,6 +43,7 @@ from reclock.algebra.relations import (
     ScalarType,
     TextLimit,
     array,
+    char,
     numeric,
 )
 from reclock.errors import (
@@ -60,6 +64,7 @@ _TYPES = {
     exp.DType.DOUBLE: DOUBLE,
     exp.DType.TEXT: TEXT,
     exp.DType.VARCHAR: TEXT,
+    exp.DType.BPCHAR: BPCHAR,
     exp.DType.VARBINARY: BYTEA,
     exp.DType.DATE: DATE,
     exp.DType.TIME: TIME,
@@ -113,6 +118,8 @@ def scalar_type(node: exp.Expr) -> ScalarType:
         )
     if node.this == exp.DType.DOUBLE and len(sizes) == 1:
         return _float(sizes[0])
+    if node.this in _CHARACTERS and (node.this == exp.DType.CHAR or sizes):
+        return char(_length(sizes, "char"))
     if node.this not in _TYPES:
         raise UnsupportedSql(f"type {to_sql(node).lower()} is not supported")
     if moment_limit(node) is not None:
@@ -148,29 +155,28 @@ def _is_letter_type(node: exp.Expr) -> bool:
 
 
 def text_limit(node: exp.Expr) -> TextLimit | None:
-    """The limit that ``varchar(n)``, ``char(n)``, ``char``, ``name`` or ``"char"`` sets; None of any
-    other type. Raises ``InvalidOption``."""
+    """The limit that ``varchar(n)``, ``name`` or ``"char"`` sets; None of any other type. Raises
+    ``InvalidOption``."""
     if is_name_type(node):
         return NAME
     if _is_letter_type(node):
         return LETTER
-    if not isinstance(node, exp.DataType) or node.this not in _TYPES_WITH_LENGTH:
+    if not isinstance(node, exp.DataType) or node.this != exp.DType.VARCHAR:
         return None
-    is_char = node.this != exp.DType.VARCHAR
-    sizes = [size.name for size in node.expressions]
-    if node.this == exp.DType.CHAR and not sizes:
-        sizes = ["1"]
-    if not sizes:
-        return None
-    if len(sizes) > 1 or not sizes[0].isdigit() or not 1 <= int(sizes[0]) <= _MOST_CHARACTERS:
+    return TextLimit(_length(node.expressions, "varchar")) if node.expressions else None
+
+
+def _length(sizes: Sequence[exp.Expr], type_name: str) -> int:
+    """The length in the parentheses behind the type's name; 1 without them."""
+    [text, *others] = [size.name for size in sizes] or ["1"]
+    if others or not text.isdigit() or not 1 <= int(text) <= _MOST_CHARACTERS:
         raise InvalidOption(
-            f"length for type {'char' if is_char else 'varchar'} must be from 1 to "
-            f"{_MOST_CHARACTERS}"
+            f"length for type {type_name} must be from 1 to {_MOST_CHARACTERS}"
         )
-    return TextLimit(int(sizes[0]), ignores_blanks=is_char)
+    return int(text)
 
 
-_TYPES_WITH_LENGTH = (exp.DType.VARCHAR, exp.DType.CHAR, exp.DType.BPCHAR)
+_CHARACTERS = (exp.DType.CHAR, exp.DType.BPCHAR)
 
 
 def moment_limit(node: exp.Expr) -> MomentLimit | None:

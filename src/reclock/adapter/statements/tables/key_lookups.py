@@ -14,7 +14,10 @@ from reclock.sql.catalog.entries import RelationEntry
 _FEW = 100
 """So many keys are looked up one by one."""
 
-_LOOKED_UP = (TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT, TypeName.TEXT)
+_LOOKED_UP = (
+    *(TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT),
+    *(TypeName.TEXT, TypeName.BPCHAR),
+)
 
 
 def lookup_values(

@@ -266,18 +266,12 @@ class _Change:
         is_longer = old.limit is not None and (
             new.limit is None
             or (
-                (new.limit.ignores_blanks, new.limit.is_name)
-                == (old.limit.ignores_blanks, old.limit.is_name)
+                new.limit.is_name == old.limit.is_name
                 and new.limit.characters >= old.limit.characters
             )
         )
         column.set("kind", kind)
-        if (
-            using is not None
-            or new.type != old.type
-            or not is_longer
-            or (old.limit and old.limit.ignores_blanks)
-        ):
+        if using is not None or new.type != old.type or not is_longer:
             is_identity = bool(column.args.get("identity"))
             if is_identity and not new.type.is_integer:
                 raise InvalidConstraint(

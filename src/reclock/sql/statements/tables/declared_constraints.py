@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from reclock.algebra.relations import BOOLEAN, Column, RelationDesc
+from reclock.algebra.relations import BOOLEAN, Column, RelationDesc, TypeName
 from reclock.errors import (
     AggregateNotAllowed,
     InvalidConstraint,
@@ -276,7 +276,7 @@ def check_comparable(
             desc.columns[desc.names.index(column)],
             target.columns[target.names.index(other)],
         )
-        is_same = left.type == right.type and _ignores_blanks(left) == _ignores_blanks(right)
+        is_same = left.type == right.type or left.type.name is right.type.name is TypeName.BPCHAR
         if not is_same and not (left.type.is_integer and right.type.is_integer):
             raise InvalidConstraint(
                 f'foreign key constraint "{fold(constraint.this)}" cannot be implemented',
@@ -286,10 +286,6 @@ def check_comparable(
                 ),
                 sqlstate="42804",
             )
-
-
-def _ignores_blanks(column: Column) -> bool:
-    return column.limit is not None and column.limit.ignores_blanks
 
 
 def _name_constraints(

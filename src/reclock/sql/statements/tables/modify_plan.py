@@ -311,7 +311,8 @@ def _stored(
     if isinstance(expression, exp.Parameter):
         number = int(expression.this.name) - 1
         values, type = parameters[number], types[number]
-        if type == column.type and column.limit is None and type.name is not TypeName.NUMERIC:
+        is_checked = column.limit is not None or type.name in (TypeName.NUMERIC, TypeName.BPCHAR)
+        if type == column.type and not is_checked:
             return list(values)
         scalars = [constant(value, type) for value in values]
     else:
