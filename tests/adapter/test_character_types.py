@@ -1,5 +1,4 @@
-"""``varchar(n)``, ``char(n)`` and ``name``: what PostgreSQL refuses is refused, and what it stores is stored,
-a char without its padding."""
+"""``varchar(n)``, ``char(n)`` and ``name``: what PostgreSQL refuses is refused, and what it stores is stored."""
 
 from __future__ import annotations
 
@@ -95,8 +94,8 @@ def test_copy_checks_lengths_too(session: Session) -> None:
             copied(session, too_long)
         assert raised.value.sqlstate == "22001"
     assert sorted(map(repr, run(session, "SELECT * FROM copied"))) == [
-        "('ab ', 'a')",
-        "('abc', 'ab')",
+        "('ab ', 'a  ')",
+        "('abc', 'ab ')",
         "(None, None)",
     ]
 

@@ -32,6 +32,7 @@ from reclock.algebra.relations import (
     RelationDesc,
     TextLimit,
     array,
+    char,
     numeric,
 )
 from reclock.collections.schema import arrow_schema
@@ -359,17 +360,21 @@ def test_a_header_orders_the_fields():
     assert 'column "n" of type integer' in failure.value.detail
 
 
-@pytest.mark.parametrize("limit", [TextLimit(3), TextLimit(3, ignores_blanks=True)], ids=str)
+@pytest.mark.parametrize(
+    "column",
+    [Column("n", TEXT, limit=TextLimit(3)), Column("n", char(3))],
+    ids=lambda it: it.sql_type,
+)
 @pytest.mark.parametrize("format", [CSV, JsonFormat(), TextFormat()])
-def test_a_text_that_is_longer_than_its_column_does_not_decode(format, limit):
-    desc = RelationDesc((Column("n", TEXT, limit=limit),))
+def test_a_text_that_is_longer_than_its_column_does_not_decode(format, column):
+    desc = RelationDesc((column,))
 
     def lines(*texts):
         write = (lambda text: f'{{"n":"{text}"}}') if isinstance(format, JsonFormat) else str
         return [write(text).encode() + b"\n" for text in texts]
 
     good = lines("abc", "é", "ab   ", "a b")
-    kept = ["abc", "é", "ab" if limit.ignores_blanks else "ab ", "a b"]
+    kept = ["abc", "é", "ab" if column.limit is None else "ab ", "a b"]
     assert decode(b"".join(good), format, desc, key="k", offset=0)["n"].to_pylist() == kept
     assert [
         column.to_pylist()
@@ -378,10 +383,10 @@ def test_a_text_that_is_longer_than_its_column_does_not_decode(format, limit):
     bad = lines("x", "abcd", "abcde")
     with pytest.raises(DecodeFailed, match=f"byte {len(bad[0])} ") as failure:
         decode(b"".join(bad), format, desc, key="k", offset=0)
-    assert f"value too long for type {limit}" in failure.value.detail
+    assert f"value too long for type {column.sql_type}" in failure.value.detail
     with pytest.raises(DecodeFailed, match="offset 8 ") as failure:
         decode_messages([line[:-1] for line in bad], format, desc, partition="0", offsets=[7, 8, 9])
-    assert f"value too long for type {limit}" in failure.value.detail
+    assert f"value too long for type {column.sql_type}" in failure.value.detail
 
 
 def test_a_value_of_a_schema_that_is_longer_than_its_column_does_not_decode():

@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from psycopg.types.string import TextLoader
 
+from reclock.adapter.context.shown_values import ShownBatches
 from reclock.adapter.context.texts import text_of, texts
 from reclock.algebra.intervals import Interval
 from reclock.algebra.object_ids import enum_rows, type_oid, type_rows
@@ -63,6 +64,10 @@ _M, _D = [Decimal("1.5"), None, Decimal("-20")], [1.5, None, 0.1]
 MOOD = "CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy', 'a b')"
 MOODS = {"moods": "n int, m mood, s text"}
 """The table of the queries about enums."""
+CODES = {
+    "codes": "n int, c char(3), d char(5), b bpchar, v varchar(5), w varchar, x text, a char(3)[]"
+}
+"""The table of the queries about ``char(n)``, which no other queries read."""
 ROWS: dict[str, list[tuple[Any, ...]]] = {
     "t": [
         (1, "one", 1.5, Decimal("10.25"), datetime(2013, 1, 1, 5, 30), True, 10),
@@ -179,6 +184,15 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
         (5, None, None, None, None),
         (6, Decimal("0"), Decimal("0.00"), 1, "0"),
     ],
+    "codes": [
+        (1, "a", "a", "a", "a  ", "a", "a  ", ["a", "b"]),
+        (2, "abc", "abc", "abc", "abc", "abc", "abc", [None, "abc"]),
+        (3, None, "b", None, None, "b ", "a", None),
+        (4, "a", "x", "ab", "a", " a", "a", []),
+        (5, " a", "äöü", "", "", "äöü  ", "", [""]),
+        (6, "", "", "zz", "zz ", None, None, ["zz"]),
+        (7, "a\t", "a_c", "a", "a\t", "a%", "a%", ["a", "a"]),
+    ],
     "moods": [
         (1, "sad", "ok"),
         (2, "happy", "sad"),
@@ -272,7 +286,7 @@ def server(postgres_server) -> Iterator[psycopg.Connection]:
         connection.execute("SET search_path = answers; SET TimeZone = 'UTC'")
         connection.adapters.register_loader("interval", TextLoader)  # Python has no months
         connection.execute(MOOD)
-        for name, columns in (COLUMNS | MOODS).items():
+        for name, columns in (COLUMNS | MOODS | CODES).items():
             connection.execute(f"CREATE TABLE {name} ({columns})")
             for row in ROWS[name]:
                 values = [str(value) if isinstance(value, Interval) else value for value in row]
@@ -287,7 +301,7 @@ def server(postgres_server) -> Iterator[psycopg.Connection]:
 def world() -> World:
     world = World()
     world.execute(MOOD)
-    for name, columns in (COLUMNS | MOODS).items():
+    for name, columns in (COLUMNS | MOODS | CODES).items():
         world.execute(f"CREATE TABLE {name} ({columns})")
     return world
 
@@ -337,7 +351,7 @@ def test_a_query_means_what_it_means_to_postgresql(
     sql: str, server: psycopg.Connection, world: World, engine: DuckDbEngine
 ) -> None:
     cursor = server.execute(sql.encode())
-    names = {each.oid: each.name for each in type_rows()} | {1042: "text", 1043: "text"}
+    names = {each.oid: each.name for each in type_rows()} | {1043: "text"}
     types = [names.get(column.type_code, column.type_code) for column in cursor.description or ()]
     select = world.select(sql)
     desc = select.desc
@@ -359,7 +373,7 @@ def printed_answer(
 ) -> list[tuple[str | None, ...]]:
     types = select.desc.types
     rows: list[tuple[str | None, ...]] = []
-    for batch in run(world, engine, select):
+    for batch in ShownBatches(run(world, engine, select), types):
         columns = [
             texts(column, type, zone).to_pylist()
             for column, type in zip(batch.columns, types, strict=False)
@@ -400,7 +414,16 @@ def enum_types(world: World) -> dict[int, str]:
 
 
 PRINTED_BY_BOTH = (
-    *("uuids", "numerics", "times", "held", "dimensions", "ranges_on_both", "records"),
+    *(
+        "uuids",
+        "numerics",
+        "times",
+        "held",
+        "dimensions",
+        "ranges_on_both",
+        "records",
+        "characters",
+    ),
 )
 """Files of queries whose printed values are compared, which both engines compute."""
 PRINTED = (*PRINTED_BY_BOTH, "ranges")
@@ -416,7 +439,7 @@ def test_values_are_printed_as_postgresql_prints_them(
     assert Counter(ours) == Counter(theirs)
     if "ORDER BY" in sql.rsplit(")", 1)[-1]:
         assert ours == theirs
-    names = {each.oid: each.name for each in type_rows()} | {1042: "text", 1043: "text"}
+    names = {each.oid: each.name for each in type_rows()} | {1043: "text"}
     theirs_by_oid = names | row_types(server)
     types = [theirs_by_oid.get(column.type_code) for column in cursor.description or ()]
     ours_by_oid = names | enum_types(world)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import ClassVar
 
@@ -107,6 +107,9 @@ class ScalarType:
     fields: tuple[RecordField, ...] = ()
     enum: EnumType | None = None
     length: int | None = None
+    is_varchar: bool = field(default=False, compare=False)
+    """Of a text, whether SQL calls it ``varchar``. It is the same type to everything but what
+    compares it with ``char(n)``: there ``varchar`` is that type too, and ``text`` is not."""
 
     def __str__(self) -> str:
         if self.name is TypeName.VECTOR:
@@ -234,6 +237,7 @@ BIGINT = ScalarType(TypeName.BIGINT)
 REAL = ScalarType(TypeName.REAL)
 DOUBLE = ScalarType(TypeName.DOUBLE)
 TEXT = ScalarType(TypeName.TEXT)
+VARCHAR = ScalarType(TypeName.TEXT, is_varchar=True)
 BPCHAR = ScalarType(TypeName.BPCHAR)
 BYTEA = ScalarType(TypeName.BYTEA)
 JSONB = ScalarType(TypeName.JSONB)
@@ -301,6 +305,10 @@ class TextLimit:
     """Longer texts are cut to the characters that fit into so many bytes."""
     is_letter: bool = False
     """``"char"``, PostgreSQL's type of a letter in its catalog."""
+
+    @property
+    def type(self) -> ScalarType:
+        return TEXT if self.is_letter or self.is_name else VARCHAR
 
     @property
     def type_name(self) -> str:

@@ -25,7 +25,7 @@ from reclock.adapter.copy.binary_values import (
     with_lengths,
 )
 from reclock.algebra.object_ids import column_type_modifier, column_type_oid, type_rows, type_size
-from reclock.algebra.relations import JSONB, OID, TEXT, Column, ScalarType, TypeName, array
+from reclock.algebra.relations import JSONB, OID, TEXT, VARCHAR, Column, ScalarType, TypeName, array
 from reclock.algebra.zones import UTC_NAME, Zone
 from reclock.errors import UnknownObject
 from reclock.server.messages import Field
@@ -40,7 +40,7 @@ _TYPES: dict[int, ScalarType] = {
     1002: array(TEXT),  # "char"[]
     1003: array(TEXT),  # name[]
     1015: array(TEXT),  # character varying[]
-    1043: TEXT,  # character varying
+    1043: VARCHAR,
     2205: OID,  # regclass: as a number
 }
 _UNKNOWN = (0, 705)

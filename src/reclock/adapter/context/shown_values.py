@@ -13,10 +13,7 @@ from reclock.algebra.relations import ScalarType, TypeName
 
 def has_blanks(type: ScalarType) -> bool:
     """Whether values of the type are shown with blanks that they do not have."""
-    return (
-        type.base.length is not None
-        or any(has_blanks(field.type) for field in type.base.fields)
-    )
+    return type.base.length is not None or any(has_blanks(field.type) for field in type.base.fields)
 
 
 class ShownBatches:

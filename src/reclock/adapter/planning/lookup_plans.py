@@ -122,5 +122,7 @@ def _is_parameter(scalar: Scalar) -> bool:
         case Parameter(type=type):
             return type.element is None and type.name in _TYPES
         case Cast(Parameter(type=of), type):
+            if type.name is TypeName.BPCHAR and (type.length is None or type.is_unconstrained):
+                return of.name in (TypeName.TEXT, TypeName.BPCHAR)
             return of.element is None and of.is_integer and type.is_integer
     return False

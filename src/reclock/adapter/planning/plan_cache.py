@@ -131,7 +131,7 @@ def cache_key(
         parsed.text,
         names,
         users,
-        tuple(parameters.types),
+        _exactly(parameters.types),
         values,
         parameters.is_open,
     )
@@ -144,7 +144,12 @@ def description_key(
     catalog. None for statements that are not cached."""
     if not isinstance(parsed.node, _CACHED) or len(parsed.text) > LONGEST_TEXT:
         return None
-    return "description", type(parsed.node), parsed.text, names, tuple(types)
+    return "description", type(parsed.node), parsed.text, names, _exactly(types)
+
+
+def _exactly(types: Sequence[ScalarType | None]) -> tuple[Hashable, ...]:
+    """The types, of which a text and a ``varchar`` are not equal."""
+    return tuple((type, type is not None and type.is_varchar) for type in types)
 
 
 def watched(names: SessionNames) -> tuple[SessionNames, Callable[[], bool]]:

@@ -32,11 +32,14 @@ def _texts(at_least: int, *, needs_text: bool) -> Resolver:
             return None
         if needs_text and BYTEA in types and set(types) <= {BYTEA, None}:
             return (BYTEA,) * len(types), BYTEA
-        if needs_text and not any(type is None or type.name is TypeName.TEXT for type in types):
+        if needs_text and not any(type is None or type.name in _TEXTS for type in types):
             return None
         return (TEXT,) * len(types), TEXT
 
     return resolve
+
+
+_TEXTS = (TypeName.TEXT, TypeName.BPCHAR)
 
 
 def part_bounds(engine: str, site: Site) -> tuple[str, str | None]:

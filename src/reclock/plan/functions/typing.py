@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 
 from reclock.algebra.relations import (
     BIGINT,
@@ -97,9 +98,12 @@ def common_type(types: Sequence[ScalarType | None]) -> ScalarType | None:
 def operand_type(types: Sequence[ScalarType | None]) -> ScalarType | None:
     """The type in which operators compute with and compare values of all of these.
 
-    It is ``common_type``, but a real beside another number is a double there.
+    It is ``common_type``, but a real beside another number is a double there. Beside ``text``, a
+    ``char(n)`` is that, and beside ``varchar`` it stays what it is.
     """
     common = common_type(types)
+    if any(type is not None and type.name is TypeName.BPCHAR for type in types) and common:
+        return _compared_text([type for type in types if type is not None])
     return DOUBLE if common == REAL and any(type not in (REAL, None) for type in types) else common
 
 
@@ -180,6 +184,8 @@ def a_number(
 
 
 def _common_of_two(first: ScalarType, second: ScalarType) -> ScalarType | None:
+    if {first.name, second.name} <= {TypeName.BPCHAR, TypeName.TEXT}:
+        return _common_text(first, second)
     if first == second:
         return first
     if first.is_number and second.is_number:
@@ -189,8 +195,6 @@ def _common_of_two(first: ScalarType, second: ScalarType) -> ScalarType | None:
             return max(first, second, key=_INTEGERS.index)
         (p1, s1), (p2, s2) = parameters(first), parameters(second)
         return widened(max(p1 - s1, p2 - s2), max(s1, s2), first, second, digits=min)
-    if {first.name, second.name} <= {TypeName.BPCHAR, TypeName.TEXT}:
-        return TEXT if TEXT in (first, second) else _common_char(first, second)
     if first.is_object_id or second.is_object_id:
         return (
             OID if all(type.is_object_id or type.is_integer for type in (first, second)) else None
@@ -205,8 +209,18 @@ def _common_of_two(first: ScalarType, second: ScalarType) -> ScalarType | None:
     return None
 
 
-def _common_char(first: ScalarType, second: ScalarType) -> ScalarType:
-    """As in PostgreSQL, values of several lengths have none in common."""
+def _compared_text(types: Sequence[ScalarType]) -> ScalarType:
+    """The type that texts, ``varchar`` and ``char(n)`` are compared in."""
+    if any(type.name is TypeName.TEXT and not type.is_varchar for type in types):
+        return TEXT
+    return reduce(_common_text, sorted(types, key=lambda type: type.name is TypeName.TEXT))
+
+
+def _common_text(first: ScalarType, second: ScalarType) -> ScalarType:
+    """The first, as in PostgreSQL. Values of ``char(n)`` that have several lengths have none in
+    common."""
+    if first == second or first.name is TypeName.TEXT:
+        return first
     return first.unconstrained if first.length == second.length else BPCHAR
 
 

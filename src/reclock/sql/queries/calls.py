@@ -106,7 +106,7 @@ def _cast(node: exp.Cast, context: ExprContext) -> TypedExpr:
         text = _cast_to(scalar(node.this, context), TEXT, context)
         if limit.is_name or limit.is_letter:
             return limited(text, limit)
-        return call("left", [text, Literal(limit.characters, INTEGER)])
+        return replace(call("left", [text, Literal(limit.characters, INTEGER)]), type=limit.type)
     if (precision := moment_limit(node.args["to"])) is not None:
         return limited(_cast_to(scalar(node.this, context), precision.type, context), precision)
     target = scalar_type(node.args["to"])

@@ -257,6 +257,8 @@ def cast(value: Planned, target: ScalarType) -> TypedExpr:
         value, target = _as_array(value, target)
     if target.name is TypeName.BPCHAR:
         return _bpchar(value) if target.length is None else _cut(value, target)
+    if target.is_varchar and value.type == TEXT:
+        return replace(coerce(value, target), type=target)
     if target.is_unconstrained:
         natural_value = _natural(value)
         if natural_value is not None:

@@ -8,7 +8,6 @@ from sqlglot import exp
 
 from reclock.algebra.relations import (
     RESERVED_COLUMNS,
-    TEXT,
     TIME_COLUMN,
     Column,
     TextLimit,
@@ -59,7 +58,7 @@ def _check_distinct_in_lake(names: Iterable[str]) -> None:
 def declared_column(name: str, kind: exp.Expr, is_nullable: bool) -> Column:
     """A column of a definition. ``varchar(n)`` is text with a length."""
     limit = column_limit(kind)
-    type = TEXT if isinstance(limit, TextLimit) else scalar_type(kind)
+    type = limit.type if isinstance(limit, TextLimit) else scalar_type(kind)
     return Column(name, type, is_nullable, limit)
 
 

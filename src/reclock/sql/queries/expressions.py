@@ -269,8 +269,9 @@ def _case(node: exp.Case, context: ExprContext) -> TypedExpr:
     default = node.args.get("default")
     otherwise = scalar(default, context) if default is not None else Untyped(None)
     reject_rows([*conditions, *results, otherwise], "CASE")
-    values, type = unified([*results, otherwise], "CASE")
-    return Case(tuple(zip(conditions, values[:-1], strict=True)), values[-1], type)
+    # as in PostgreSQL, the type of ELSE counts first
+    (otherwise, *values), type = unified([otherwise, *results], "CASE")
+    return Case(tuple(zip(conditions, values, strict=True)), otherwise, type)
 
 
 @scalar.register

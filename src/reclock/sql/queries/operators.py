@@ -15,6 +15,7 @@ from reclock.algebra.relations import (
     REGNAMESPACE,
     SMALLINT,
     TEXT,
+    TypeName,
     array,
 )
 from reclock.errors import (
@@ -246,6 +247,9 @@ def _is_member(operand: Planned, among: exp.Expr, context: ExprContext) -> Typed
     its items."""
     if isinstance(among, exp.Array) and among.expressions:
         items = [scalar(item, context) for item in among.expressions]
+        if operand.type is not None and operand.type.name is TypeName.BPCHAR:
+            items = [default_to_text(item) for item in items]  # compared as texts
+            return balanced("or", [operator("=", [operand, item]) for item in items])
         if not any(item.type is not None and item.type.dimensions for item in items):
             return _is_one_of(operand, items)
         return operator("= any", [operand, call("array", items)])

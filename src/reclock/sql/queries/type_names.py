@@ -39,6 +39,7 @@ from reclock.algebra.relations import (
     TSRANGE,
     TSTZRANGE,
     UUID,
+    VARCHAR,
     MomentLimit,
     ScalarType,
     TextLimit,
@@ -63,7 +64,7 @@ _TYPES = {
     exp.DType.FLOAT: REAL,
     exp.DType.DOUBLE: DOUBLE,
     exp.DType.TEXT: TEXT,
-    exp.DType.VARCHAR: TEXT,
+    exp.DType.VARCHAR: VARCHAR,
     exp.DType.BPCHAR: BPCHAR,
     exp.DType.VARBINARY: BYTEA,
     exp.DType.DATE: DATE,
@@ -170,9 +171,7 @@ def _length(sizes: Sequence[exp.Expr], type_name: str) -> int:
     """The length in the parentheses behind the type's name; 1 without them."""
     [text, *others] = [size.name for size in sizes] or ["1"]
     if others or not text.isdigit() or not 1 <= int(text) <= _MOST_CHARACTERS:
-        raise InvalidOption(
-            f"length for type {type_name} must be from 1 to {_MOST_CHARACTERS}"
-        )
+        raise InvalidOption(f"length for type {type_name} must be from 1 to {_MOST_CHARACTERS}")
     return int(text)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from reclock.algebra.relations import BOOLEAN, Column, RelationDesc, TypeName
+from reclock.algebra.relations import BOOLEAN, RelationDesc, TypeName
 from reclock.errors import (
     AggregateNotAllowed,
     InvalidConstraint,
