@@ -7,19 +7,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reclock.algebra.moments import START_US
-from reclock.algebra.relations import TIME, Column, MomentLimit, cut_name
+from reclock.algebra.relations import TIME, Column, MomentLimit, TypeName, cut_name
 from reclock.algebra.textual.times import round_time
 from reclock.errors import TextTooLong
 
 
 def within_limit(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
-    """The texts as the column stores them: without blanks beyond its length. A ``name`` is cut, and
-    a moment is rounded. Those of ``char(n)`` are in normal form already.
+    """The texts as the column stores them: without blanks beyond its length, and for ``char(n)``
+    without blanks at the end. A ``name`` is cut, and a moment is rounded.
 
     Raises ``TextTooLong``.
     """
-    if column.type.length is not None:
-        _check_longest(values, column.type.length, str(column.type))
+    if column.type.name is TypeName.BPCHAR:
+        values = pc.utf8_rtrim(values, " ")
+        if column.type.length is not None:
+            _check_longest(values, column.type.length, str(column.type))
     if column.limit is None:
         return values
     if isinstance(column.limit, MomentLimit):

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 
 from reclock.algebra.object_ids import PSEUDO_TYPES, TEXTS, type_rows
-from reclock.algebra.relations import RANGES, TypeName
+from reclock.algebra.relations import BPCHAR, RANGES, TypeName
 from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.introspection.relation import CatalogState, Rows
 
@@ -60,7 +60,7 @@ _FUNCTIONS: Mapping[str, tuple[str, TypeFunctions]] = {
     **{
         each.short_name: (f"{each.short_name}_", TypeFunctions(*each.functions))
         for each in TEXTUAL_TYPES.values()
-        if not each.type.is_range
+        if not each.type.is_range and each.type != BPCHAR
     },
 }
 """By the type's short name: what the functions' names begin with, and the functions. Arrays share

@@ -15,7 +15,7 @@ SELECT n, c SIMILAR TO 'a', c SIMILAR TO 'a +', d LIKE 'a\_c  ' FROM codes ORDER
 SELECT n, length(c), char_length(d), octet_length(c), octet_length(d), length(b), bit_length(c), octet_length(c::text) FROM codes ORDER BY n
 SELECT n, c || '|', c || d, '|' || c || '|', c || n, c::text || '|', c::varchar || '|' FROM codes ORDER BY n
 SELECT n, concat(c, '|', d, n), concat_ws('-', c, d), format('%s|%L|%I', c, d, 'x'::char(4)) FROM codes ORDER BY n
-SELECT n, upper(c), lower(d), initcap(c), substr(c, 1, 2) || '|', left(c, 2) || '|', rpad(c, 4, '.'), lpad(c, 4, '.'), reverse(c), trim(c) || '|', rtrim(c) || '|', ltrim(c) || '|', replace(c, 'a', 'b'), position('a' IN c), md5(c), repeat(c, 2) FROM codes ORDER BY n
+SELECT n, upper(c), lower(d), initcap(c), substr(c, 1, 2) || '|', left(c, 2) || '|', rpad(c, 4, '.'), lpad(c, 4, '.'), reverse(c), trim(c) || '|', rtrim(c) || '|', ltrim(c) || '|', replace(c, 'a', 'b'), md5(c), repeat(c, 2) FROM codes ORDER BY n
 SELECT n, c::bpchar, c::char(2), c::char(5), d::char(3), c::char, c::text, c::varchar, c::varchar(2) FROM codes ORDER BY n
 SELECT 'ab  '::bpchar, 'abcdef'::char(3), 'abc'::character(5), 'abc'::character, ''::char(2), '  '::bpchar, 'a '::char(1)
 SELECT 123::char(2), 1.5::char(5), true::char(3), '2020-01-02'::date::char(7), n::char(3), n::bpchar FROM codes

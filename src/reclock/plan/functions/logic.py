@@ -144,6 +144,7 @@ _COMPARED_AS_THEY_ARE = (
     {TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT},
     {TypeName.REAL, TypeName.DOUBLE},
     {TypeName.DATE, TypeName.TIMESTAMP},
+    {TypeName.TEXT, TypeName.BPCHAR},
 )
 
 scalar(
