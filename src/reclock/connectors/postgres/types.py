@@ -26,6 +26,7 @@ from reclock.algebra.relations import (
     ScalarType,
     TypeName,
     array,
+    char,
     numeric,
 )
 from reclock.algebra.textual import TEXTUAL_TYPES
@@ -43,7 +44,9 @@ SETTINGS = {
     "intervalstyle": "postgres",
 }
 
-_NUMERIC_OID, _NUMERICS_OID = 1700, 1231
+_CHAR_OID, _NUMERIC_OID, _NUMERICS_OID = 1042, 1700, 1231
+_LENGTH_AHEAD = 4
+"""What the modifier of ``char(n)`` counts beside the characters."""
 _ELEMENTS = [
     name
     for name, each in TYPES.items()
@@ -72,10 +75,13 @@ _TYPES = {
 
 def scalar_type(type_oid: int, modifier: int = -1) -> ScalarType:
     """The type of an upstream column in Reclock; text for a type that Reclock does not have. A
-    ``numeric`` of up to 38 digits keeps its precision and scale, which ``modifier`` encodes."""
+    ``numeric`` of up to 38 digits keeps its precision and scale, and a ``char(n)`` its length, which
+    ``modifier`` encodes."""
     if type_oid == _NUMERICS_OID:
         element = scalar_type(_NUMERIC_OID, modifier)
         return TEXT if element == TEXT else array(element)
+    if type_oid == _CHAR_OID and modifier > _LENGTH_AHEAD:
+        return char(modifier - _LENGTH_AHEAD)
     if type_oid != _NUMERIC_OID:
         return _TYPES.get(type_oid, TEXT)
     if modifier < 4:
