@@ -52,3 +52,5 @@ SELECT n, c FROM (SELECT n, c FROM codes WHERE c >= 'a') AS s ORDER BY n
 WITH s AS (SELECT c, n FROM codes) SELECT s.c, t.c FROM s LEFT JOIN codes AS t ON s.c = t.c AND t.n > s.n ORDER BY s.n, t.n
 SELECT c.n, v.k FROM codes AS c JOIN (VALUES ('a  '), ('abc ')) AS v (k) ON c.c = v.k ORDER BY 1
 SELECT c.n, v.k FROM codes AS c JOIN (VALUES ('a  '::char(3)), ('abc')) AS v (k) ON c.c = v.k ORDER BY 1
+SELECT max(x)::varchar, max(x)::varchar(2), min(c)::varchar FROM codes
+SELECT n, c = (SELECT max(x)::varchar FROM codes), c = (SELECT v FROM codes AS i WHERE i.n = o.n) FROM codes AS o ORDER BY n

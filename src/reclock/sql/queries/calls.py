@@ -54,7 +54,7 @@ from reclock.sql.queries.catalog_functions import (
     expression,
     with_arguments,
 )
-from reclock.sql.queries.coercion import cast, coerce, default_to_text, expect, limited
+from reclock.sql.queries.coercion import as_varchar, cast, coerce, default_to_text, expect, limited
 from reclock.sql.queries.enum_functions import ENUM_FUNCTIONS, enum_call
 from reclock.sql.queries.expressions import (
     SESSION_WORDS,
@@ -106,7 +106,7 @@ def _cast(node: exp.Cast, context: ExprContext) -> TypedExpr:
         text = _cast_to(scalar(node.this, context), TEXT, context)
         if limit.is_name or limit.is_letter:
             return limited(text, limit)
-        return replace(call("left", [text, Literal(limit.characters, INTEGER)]), type=limit.type)
+        return as_varchar(call("left", [text, Literal(limit.characters, INTEGER)]))
     if (precision := moment_limit(node.args["to"])) is not None:
         return limited(_cast_to(scalar(node.this, context), precision.type, context), precision)
     target = scalar_type(node.args["to"])

@@ -18,6 +18,7 @@ from reclock.algebra.relations import (
     TIME,
     TIMESTAMP,
     TIMESTAMPTZ,
+    VARCHAR,
     Column,
     MomentLimit,
     ScalarType,
@@ -41,10 +42,10 @@ from reclock.plan.functions.digits import FLOAT_SCALE
 from reclock.plan.functions.intervals import SPAN, SPAN_TYPE, compared_type
 from reclock.plan.functions.moments import ROUNDED
 from reclock.plan.functions.typing import as_numeric
-from reclock.plan.scalars import Call, Cast, Literal, Parameter, Scalar
+from reclock.plan.scalars import Call, Cast, ColumnRef, Literal, Parameter, Scalar
 from reclock.sql.queries.literals import fit, natural, parse_number, parse_text, read_array
 from reclock.sql.queries.local_times import zoned_cast
-from reclock.sql.queries.planned import E, OpenParameter, Planned, TypedExpr, Untyped
+from reclock.sql.queries.planned import E, OpenParameter, OuterRef, Planned, TypedExpr, Untyped
 from reclock.sql.session_zone import session_zone
 
 
@@ -258,7 +259,7 @@ def cast(value: Planned, target: ScalarType) -> TypedExpr:
     if target.name is TypeName.BPCHAR:
         return _bpchar(value) if target.length is None else _cut(value, target)
     if target.is_varchar and value.type == TEXT:
-        return replace(coerce(value, target), type=target)
+        return as_varchar(coerce(value, target))
     if target.is_unconstrained:
         natural_value = _natural(value)
         if natural_value is not None:
@@ -267,6 +268,15 @@ def cast(value: Planned, target: ScalarType) -> TypedExpr:
             numeric(scale=FLOAT_SCALE) if value.type is not None and value.type.is_float else target
         )
     return coerce(value, target if isinstance(value, Untyped) else resolve_cast(value.type, target))
+
+
+def as_varchar(text: TypedExpr) -> TypedExpr:
+    """``text`` as a ``varchar``."""
+    match text:
+        case Literal() | ColumnRef() | OuterRef() | Call():
+            return replace(text, type=VARCHAR)
+        case _:
+            return Cast(text, VARCHAR)
 
 
 def _bpchar(value: Planned) -> TypedExpr:
