@@ -28,7 +28,7 @@ WITH_BLANKS = "with blanks"
 def _one_char(
     types: Types, constants: Mapping[int, object]
 ) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
-    [type] = types
+    type = types[0] if len(types) == 1 else None
     if type is None or type.base.name is not TypeName.BPCHAR:
         return None
     return (type,), TEXT if type.element is None else array(TEXT)
