@@ -258,7 +258,7 @@ _SIGNATURES = {
     "array_agg": "any type → array of it",
     "array_fill": "any type, integer, … → array of it",
     "collected arrays": "text[][] → text[][]",
-    "with blanks": "(a `char(n)` where its blanks count, as in `x LIKE y`)",
+    "with blanks": "`char(n)` → text",
     "only element": "any type → array of it",
     "elements": "text[] → rows of text",
     "jsonb_build_array": "any type, … → jsonb",

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reclock.algebra.relations import ScalarType, TypeName
+from reclock.algebra.relations import ScalarType
 
 
 def has_blanks(type: ScalarType) -> bool:
@@ -45,12 +44,14 @@ def _shown(values: pa.Array, type: ScalarType) -> pa.Array:
     return pa.array([_shown_value(value, type) for value in values.to_pylist()], values.type)
 
 
-def _shown_value(value: Any, type: ScalarType) -> Any:
-    if value is None or not has_blanks(type):
-        return value
-    if type.element is not None:
-        return [_shown_value(item, type.element) for item in value]
-    if type.name is TypeName.RECORD:
-        fields = zip(value.items(), type.fields, strict=True)
-        return {name: _shown_value(item, field.type) for (name, item), field in fields}
-    return value.ljust(type.length)
+def _shown_value(value: object, type: ScalarType) -> object:
+    match value:
+        case str():
+            return value.ljust(type.length or 0)
+        case list() if type.element is not None:
+            return [_shown_value(item, type.element) for item in value]
+        case dict():
+            fields = zip(value.items(), type.fields, strict=True)
+            return {name: _shown_value(item, field.type) for (name, item), field in fields}
+        case _:
+            return value
