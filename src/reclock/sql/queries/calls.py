@@ -458,8 +458,7 @@ def _argument(value: Planned, type: ScalarType, context: ExprContext) -> TypedEx
 
 
 def _printed(value: Planned) -> Planned:
-    """``value`` as text for a function of printed values: a boolean is one letter, and a ``char(n)``
-    has its blanks."""
+    """``value`` as its printed text: a boolean is one letter, and a ``char(n)`` has its blanks."""
     if value.type is not None and value.type.base.name is TypeName.BPCHAR:
         return call(WITH_BLANKS, [value])
     if isinstance(value, Untyped) or value.type != BOOLEAN:
