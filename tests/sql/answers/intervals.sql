@@ -52,3 +52,5 @@ SELECT x::interval::text FROM (VALUES ('1 day'), ('P1Y2M3DT4H5M6S'), (NULL), ('-
 SELECT ('{1 day,NULL,"2 hours"}'::text[])::interval[]::text
 SELECT x + a * 100000000 - a * 100000000, a + x, x - a, x + 1000000 - 1000000 FROM u
 SELECT interval '1:', interval '1-', interval '1 2:', interval '1- 2 3:', interval ':::1- ::2 ::::3:', interval '1 0:.27', interval '1::2', interval '-1:', interval '-1-', interval '1:2:'
+SELECT a, a * interval '3 years 2 mons -5 days 01:02:03.456789', 1073741823 * interval '1 day' * (a % 2), (9007199254740993::bigint * a) * interval '1 microsecond', a::smallint * interval '-00:00:00.000001', NULL::integer * interval '1 day', a * NULL::interval FROM t
+SELECT a * i FROM (SELECT a, a * interval '1 day 01:00' AS i FROM t) t

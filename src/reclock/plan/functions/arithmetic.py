@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from reclock.algebra.relations import (
+    BIGINT,
     DATE,
     DOUBLE,
     INTEGER,
@@ -150,10 +151,15 @@ def _resolve_time_shift(operator: str, right: ScalarType | None) -> Signature | 
 def _resolve_multiple(left: ScalarType | None, right: ScalarType | None) -> Signature | None:
     """A multiple of an interval, with the operands in either order."""
     if left in (INTERVAL, TIME) and (right is None or right.is_number):
-        return (INTERVAL, DOUBLE), INTERVAL
+        return (INTERVAL, _factor(right)), INTERVAL
     if right in (INTERVAL, TIME) and (left is None or left.is_number):
-        return (DOUBLE, INTERVAL), INTERVAL
+        return (_factor(left), INTERVAL), INTERVAL
     return None
+
+
+def _factor(type: ScalarType | None) -> ScalarType:
+    """What an interval is multiplied by. A whole number makes no fractions, so less is computed."""
+    return BIGINT if type is not None and type.is_integer else DOUBLE
 
 
 def _resolver(operator: str) -> Resolver:
@@ -229,12 +235,13 @@ def _negation(engine: str) -> Writer:
 
 
 def _write_intervals(operator: str, site: Site, engine: str) -> str:
-    left, right = site.arguments
     if operator in "+-":
         return intervals.sum_of_two(engine, operator, site)
-    if site.types[0].name is TypeName.INTERVAL:
-        return intervals.multiple(engine, operator, left, right)
-    return intervals.multiple(engine, operator, right, left)
+    at, factor_at = (0, 1) if site.types[0].name is TypeName.INTERVAL else (1, 0)
+    interval, factor = site.arguments[at], site.arguments[factor_at]
+    if site.types[factor_at].is_integer:
+        return intervals.whole_multiple(engine, interval, site.constants.get(at), factor)
+    return intervals.multiple(engine, operator, interval, factor)
 
 
 def _write_moments(operator: str, site: Site, engine: str) -> str:

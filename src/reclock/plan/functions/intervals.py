@@ -277,6 +277,20 @@ def multiple(engine: str, operator: str, interval: str, factor: str) -> str:
     return computed(engine, [products], lambda product: _cascaded(engine, product))
 
 
+def whole_multiple(engine: str, interval: str, constant: object, factor: str) -> str:
+    """An interval, or the ``constant`` that it is, times a whole number, by which no part gets a
+    fraction."""
+
+    def scaled(x: str, f: str) -> str:
+        step = parts(x, constant)
+        months, days, microseconds = (
+            f"CAST({part} AS DOUBLE) * {f}" for part in (step.months, step.days, step.microseconds)
+        )
+        return interval_struct(engine, months, days, microseconds)
+
+    return computed(engine, [interval, f"CAST({factor} AS DOUBLE)"], scaled)
+
+
 def _cascaded(engine: str, product: str) -> str:
     """From doubles ``m``, ``d`` and ``u`` of months, days and microseconds, with fractions."""
     m, d, u = (f"({product}).{name}" for name in "mdu")
