@@ -55,7 +55,7 @@ def test_bind(
 @given(st.dictionaries(names.filter(bool), names, max_size=5))
 def test_startup(parameters: dict[str, str]) -> None:
     body = (
-        struct.pack("!I", messages.PROTOCOL_3_2)
+        struct.pack("!I", messages.PROTOCOL_3_0 | 2)
         + b"".join(string(k) + string(v) for k, v in parameters.items())
         + b"\0"
     )

@@ -185,11 +185,11 @@ def type_rows() -> Iterator[TypeId]:
 
 def enum_rows(type: EnumType) -> tuple[TypeId, TypeId]:
     """An enum as ``type_rows`` has a type, and its arrays. ``name`` has no schema."""
-    own, name = enum(type), type.qualified[-1]
-    oid, array_oid = type_oid(own), type_oid(array(own))
+    enum_type, name = enum(type), type.qualified[-1]
+    oid, array_oid = type_oid(enum_type), type_oid(array(enum_type))
     return (
-        TypeId(oid, array_oid, name, _ENUM_SIZE, "E", own),
-        TypeId(array_oid, 0, f"_{name}", -1, "A", array(own)),
+        TypeId(oid, array_oid, name, _ENUM_SIZE, "E", enum_type),
+        TypeId(array_oid, 0, f"_{name}", -1, "A", array(enum_type)),
     )
 
 

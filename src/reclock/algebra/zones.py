@@ -132,7 +132,7 @@ def zone_name(name: str) -> str | None:
 
 def known_zone(name: str) -> str:
     """As ``zone_name``. Raises ``InvalidOption`` if there is none."""
-    return _known(name, zone_name(name))
+    return _require_zone(name, zone_name(name))
 
 
 def session_zone_name(name: str) -> str | None:
@@ -145,7 +145,7 @@ def session_zone_name(name: str) -> str | None:
 
 def known_session_zone(name: str) -> str:
     """As ``session_zone_name``. Raises ``InvalidOption`` if there is none."""
-    return _known(name, session_zone_name(name))
+    return _require_zone(name, session_zone_name(name))
 
 
 _ALSO_ABBREVIATIONS = {
@@ -158,7 +158,7 @@ _ALSO_ABBREVIATIONS = {
 winter time."""
 
 
-def _known(name: str, zone: str | None) -> str:
+def _require_zone(name: str, zone: str | None) -> str:
     if zone is None:
         raise InvalidOption(
             f'time zone "{name}" not recognized',
@@ -184,4 +184,4 @@ def offset(name: str, local: datetime) -> timedelta:
     zone = ZoneInfo(canonical_name)
     folds = (1,) if name.lower() in _ALIASES else (0, 1)
     offsets = [local.replace(tzinfo=zone, fold=fold).utcoffset() for fold in folds]
-    return min(each for each in offsets if each is not None)
+    return min(ahead for ahead in offsets if ahead is not None)

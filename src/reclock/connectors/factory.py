@@ -88,19 +88,19 @@ def first_columns(upstream: ObjectsConnector, context: ConnectionContext) -> tup
     store = Unzipped(_object_store(upstream, context), upstream.compression)
     contents = ParquetContents(store, upstream.bucket, RelationDesc(()))
     listed = store.list(upstream.bucket, literal_prefix(upstream.pattern))
-    found = next(iter(matching(listed, upstream, contents)), None)
-    if found is None:
+    first = next(iter(matching(listed, upstream, contents)), None)
+    if first is None:
         raise InvalidOption(
             "the columns are not given, and no object is there to take them from",
             detail=f'none of {len(listed)} objects in "{upstream.bucket}" is of the source',
             hint="CREATE SOURCE name (column type, …) FROM …",
         )
-    footer = read_footer(store, upstream.bucket, found, found.key)
+    footer = read_footer(store, upstream.bucket, first, first.key)
     try:
         return source_columns(footer.schema)
     except ValueError as error:
         raise InvalidOption(
-            f'no column of a source can hold what object "{found.key}" has',
+            f'no column of a source can hold what object "{first.key}" has',
             detail=str(error),
             hint="declare the other columns: CREATE SOURCE name (column type, …) FROM …",
         ) from error

@@ -67,29 +67,31 @@ def _column_type(field: pa.Field) -> ScalarType:
     return type
 
 
-def scalar_type(found: pa.DataType) -> ScalarType | None:
+def scalar_type(arrow_type: pa.DataType) -> ScalarType | None:
     """The type that holds every value of a file's type; None if there is none."""
-    if isinstance(found, pa.BaseExtensionType):
-        match found.extension_name:
+    if isinstance(arrow_type, pa.BaseExtensionType):
+        match arrow_type.extension_name:
             case "arrow.json":
                 return JSONB
             case "arrow.uuid":
                 return UUID
             case _:
-                return scalar_type(found.storage_type)
-    if kinds.is_dictionary(found):
-        return scalar_type(found.value_type)
-    if _is_list(found):
-        element = scalar_type(found.value_type)
+                return scalar_type(arrow_type.storage_type)
+    if kinds.is_dictionary(arrow_type):
+        return scalar_type(arrow_type.value_type)
+    if _is_list(arrow_type):
+        element = scalar_type(arrow_type.value_type)
         return JSONB if element is None or element == JSONB else array(element)
-    if kinds.is_struct(found) or kinds.is_map(found):
+    if kinds.is_struct(arrow_type) or kinds.is_map(arrow_type):
         return JSONB
-    if kinds.is_decimal(found):
-        fits = found.precision <= MAX_PRECISION and 0 <= found.scale <= found.precision
-        return numeric(found.precision, found.scale) if fits else None
-    if kinds.is_timestamp(found):
-        return TIMESTAMP if found.tz is None else TIMESTAMPTZ
-    return next((type for is_of, type in _SCALARS if is_of(found)), None)
+    if kinds.is_decimal(arrow_type):
+        fits = (
+            arrow_type.precision <= MAX_PRECISION and 0 <= arrow_type.scale <= arrow_type.precision
+        )
+        return numeric(arrow_type.precision, arrow_type.scale) if fits else None
+    if kinds.is_timestamp(arrow_type):
+        return TIMESTAMP if arrow_type.tz is None else TIMESTAMPTZ
+    return next((type for is_of, type in _SCALARS if is_of(arrow_type)), None)
 
 
 _SCALARS: Sequence[tuple[_Test, ScalarType]] = (
@@ -183,21 +185,21 @@ def mismatch(schema: pa.Schema, desc: RelationDesc) -> str | None:
     return "; ".join(parts)
 
 
-def _can_hold(type: ScalarType, found: pa.DataType) -> bool:
+def _can_hold(type: ScalarType, arrow_type: pa.DataType) -> bool:
     """Whether values of the file's type may be values of ``type``."""
-    found = _stored(found)
-    if kinds.is_null(found):
+    arrow_type = _stored(arrow_type)
+    if kinds.is_null(arrow_type):
         return True
     if type.element is not None:
-        return _is_list(found) and _can_hold(type.element, found.value_type)
-    return _is_any(found, _HELD.get(type.name, ()))
+        return _is_list(arrow_type) and _can_hold(type.element, arrow_type.value_type)
+    return _is_any(arrow_type, _HELD.get(type.name, ()))
 
 
-def _stored(found: pa.DataType) -> pa.DataType:
+def _stored(arrow_type: pa.DataType) -> pa.DataType:
     """The type without an extension or a dictionary around it."""
-    if isinstance(found, pa.BaseExtensionType):
-        return _stored(found.storage_type)
-    return _stored(found.value_type) if kinds.is_dictionary(found) else found
+    if isinstance(arrow_type, pa.BaseExtensionType):
+        return _stored(arrow_type.storage_type)
+    return _stored(arrow_type.value_type) if kinds.is_dictionary(arrow_type) else arrow_type
 
 
 def typed_rows(rows: pa.Table, desc: RelationDesc) -> pa.Table:

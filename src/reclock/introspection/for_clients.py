@@ -98,7 +98,7 @@ def _acls(state: CatalogState) -> Rows:
     def name(role_id: str) -> str:
         return "" if role_id == PUBLIC_ROLE_ID else snapshot.roles[role_id].name
 
-    def shown(item: AclItem) -> str:
+    def format_item(item: AclItem) -> str:
         return f"{name(item.grantee)}={item.privileges}/{name(item.grantor)}"
 
     for kind, word in _ON:
@@ -107,7 +107,7 @@ def _acls(state: CatalogState) -> Rows:
             yield (
                 word,
                 object_oid(catalog_object.id),
-                tuple(shown(item) for item in shown_acl(owned))
+                tuple(format_item(item) for item in shown_acl(owned))
                 if catalog_object.privileges
                 else None,
             )

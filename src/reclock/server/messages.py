@@ -14,7 +14,6 @@ from reclock.adapter.context.texts import decode_utf8
 from reclock.errors import ProtocolViolation
 
 PROTOCOL_3_0 = 3 << 16
-PROTOCOL_3_2 = PROTOCOL_3_0 | 2
 SSL_REQUEST = 80877103
 GSS_REQUEST = 80877104
 CANCEL_REQUEST = 80877102
@@ -55,15 +54,14 @@ def read_opening(body: bytes) -> Opening:
     if len(body) < 4:
         raise ProtocolViolation("the first message is too short")
     (code,) = struct.unpack_from("!I", body)
-    match code:
-        case 80877103:
-            return SslRequest()
-        case 80877104:
-            return GssRequest()
-        case 80877102:
-            if not 4 <= len(body) - 8 <= 256:
-                raise ProtocolViolation("a cancel request has a key of 4 to 256 bytes")
-            return CancelRequest(struct.unpack_from("!I", body, 4)[0], body[8:])
+    if code == SSL_REQUEST:
+        return SslRequest()
+    if code == GSS_REQUEST:
+        return GssRequest()
+    if code == CANCEL_REQUEST:
+        if not 4 <= len(body) - 8 <= 256:
+            raise ProtocolViolation("a cancel request has a key of 4 to 256 bytes")
+        return CancelRequest(struct.unpack_from("!I", body, 4)[0], body[8:])
     if code >> 16 != 3:
         raise ProtocolViolation(
             f"unsupported frontend protocol {code >> 16}.{code & 0xFFFF}",

@@ -56,7 +56,7 @@ class Result:
     zone: str = UTC_NAME
     """The time zone in which timestamps are written as text."""
 
-    def shown(self) -> Result:
+    def with_blanks(self) -> Result:
         """The result as a client sees it, with the blanks at the end of ``char(n)``."""
         if self.desc is None or not any(map(has_blanks, self.desc.types)):
             return self

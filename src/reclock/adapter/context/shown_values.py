@@ -27,7 +27,7 @@ class ShownBatches:
 
     def __next__(self) -> pa.RecordBatch:
         batch = next(self._iterator)
-        columns = map(_shown, batch.columns, self._types)
+        columns = map(_padded, batch.columns, self._types)
         return pa.RecordBatch.from_arrays(list(columns), schema=batch.schema)
 
     def close(self) -> None:
@@ -36,22 +36,22 @@ class ShownBatches:
             close()
 
 
-def _shown(values: pa.Array, type: ScalarType) -> pa.Array:
+def _padded(values: pa.Array, type: ScalarType) -> pa.Array:
     if not has_blanks(type):
         return values
     if type.length is not None:
         return pc.utf8_rpad(values, type.length, " ")
-    return pa.array([_shown_value(value, type) for value in values.to_pylist()], values.type)
+    return pa.array([_padded_value(value, type) for value in values.to_pylist()], values.type)
 
 
-def _shown_value(value: object, type: ScalarType) -> object:
+def _padded_value(value: object, type: ScalarType) -> object:
     match value:
         case str():
             return value.ljust(type.length or 0)
         case list() if type.element is not None:
-            return [_shown_value(item, type.element) for item in value]
+            return [_padded_value(item, type.element) for item in value]
         case dict():
             fields = zip(value.items(), type.fields, strict=True)
-            return {name: _shown_value(item, field.type) for (name, item), field in fields}
+            return {name: _padded_value(item, field.type) for (name, item), field in fields}
         case _:
             return value

@@ -23,7 +23,7 @@ class CopyOut:
     binary rows, to be iterated once. An empty array says that nothing more is known yet."""
 
     def __init__(self, result: Result, format: CopyFormat, zone: str) -> None:
-        result = result.shown()
+        result = result.with_blanks()
         assert result.desc is not None
         self.width = len(result.desc)
         """The number of columns of a line."""

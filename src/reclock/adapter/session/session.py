@@ -264,7 +264,7 @@ class Session:
         )
         if not isinstance(answer, Result):
             return answer
-        return replace(answer.shown(), zone=self.zone())
+        return replace(answer.with_blanks(), zone=self.zone())
 
     def _execute_cancelable(self, parsed: ParsedStatement, parameters: Parameters) -> Answer:
         self.cancellation.begin(self.variables.statement_timeout_ms)

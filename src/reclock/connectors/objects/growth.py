@@ -66,13 +66,15 @@ def is_gone(bound: ObjectEvidence, counted: str) -> UpstreamChanged:
     return changed(bound, "is gone", f"its first {bound.length} {counted} are bound")
 
 
-def changed(bound: ObjectEvidence, what: str, detail: str, *, offset: int = 0) -> UpstreamChanged:
-    """The error of an object that is not as it was bound. ``what`` completes a sentence about it,
-    ``offset`` is the first one that is affected."""
+def changed(
+    bound: ObjectEvidence, problem: str, detail: str, *, offset: int = 0
+) -> UpstreamChanged:
+    """The error of an object that is not as it was bound. ``problem`` completes a sentence about
+    it, ``offset`` is the first one that is affected."""
     return UpstreamChanged(
         bound.partition,
         offset,
-        message=f'object "{bound.key}" {what}',
+        message=f'object "{bound.key}" {problem}',
         detail=detail,
         hint=(
             "restore the object and ALTER SOURCE … RETRY, read it again from its beginning with "

@@ -8,12 +8,6 @@ from dataclasses import replace
 from reclock.plan.build import compute, distinct, filter_rows, join
 from reclock.plan.relational import Get, JoinKind, Plan, inputs, with_inputs
 from reclock.plan.scalars import ColumnRef, Scalar
-from reclock.sql.queries.asked_rows import (
-    asked_rows,
-    could_fail_anywhere,
-    guard_of_next,
-    passes_over,
-)
 from reclock.sql.queries.planned import (
     AROUND,
     AggregateCall,
@@ -27,6 +21,12 @@ from reclock.sql.queries.planned import (
     rewrite,
     scalars_of,
     with_children,
+)
+from reclock.sql.queries.required_rows import (
+    could_fail_anywhere,
+    guard_of_next,
+    passes_over,
+    required_rows,
 )
 from reclock.sql.queries.subquery_rows import correlated_error
 
@@ -58,7 +58,7 @@ def attach(plan: Plan, expressions: Sequence[TypedExpr]) -> tuple[Plan, list[Typ
             inner = (
                 _over(value.plan, distinct(compute(outer_rows, domain)))
                 if domain
-                else asked_rows(value.plan, shifted, outer_rows, width)
+                else required_rows(value.plan, shifted, outer_rows, width)
             )
             starts[source, guards] = width
             kind = (

@@ -95,11 +95,11 @@ SESSION_WORDS: dict[type[exp.Expr], str] = {
 """Questions about the session without parentheses."""
 
 
-def reject_unsupported(node: exp.Expr, *known: str) -> None:
+def reject_unsupported(node: exp.Expr, *handled: str) -> None:
     """Raises ``UnsupportedSql`` if the syntax has a part that the caller does not handle, so that
     no part is ignored."""
     for name, value in node.args.items():
-        if name not in known and value not in (None, False, []):
+        if name not in handled and value not in (None, False, []):
             raise UnsupportedSql(f"not supported here: {written(node, name)}")
 
 

@@ -192,8 +192,8 @@ def makes_groups(expression: TypedExpr) -> bool:
 
 def _bits(grouping: GroupingCall, keys: Sequence[TypedExpr], chosen: Sequence[TypedExpr]) -> int:
     values = [_value_of(key) for key in keys]
-    asked = (keys[values.index(key)] if key in values else key for key in grouping.keys)
-    return int("".join("01"[key not in chosen] for key in asked), 2)
+    grouped_keys = (keys[values.index(key)] if key in values else key for key in grouping.keys)
+    return int("".join("01"[key not in chosen] for key in grouped_keys), 2)
 
 
 def _parts_of_kind(expressions: Sequence[TypedExpr], kind: type[T]) -> list[T]:

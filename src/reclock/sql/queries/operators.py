@@ -284,6 +284,17 @@ def _array(node: exp.Array, context: ExprContext) -> TypedExpr:
     return call("array", [scalar(item, context) for item in node.expressions])
 
 
+_FUNCTION_OF_OPERATOR = {
+    "!~": "~",
+    "!~*": "~*",
+    "!~~": "like",
+    "~~": "like",
+    "!=": "<>",
+    "||": "concat",
+}
+"""The function of an operator, or of what it negates, where their names differ."""
+
+
 @scalar.register
 def _operator(node: exp.Operator, context: ExprContext) -> TypedExpr:
     """``OPERATOR(schema.op)``. Raises ``UnknownOperator`` for another schema than ``pg_catalog``."""
@@ -294,14 +305,8 @@ def _operator(node: exp.Operator, context: ExprContext) -> TypedExpr:
         raise UnknownOperator(
             f"{schema}.{name}", ["unknown" if type is None else str(type) for type in types]
         )
-    known = {"!~": "~", "!~*": "~*", "!~~": "like", "~~": "like", "!=": "<>", "||": "concat"}.get(
-        name, name
-    )
-    result = operator(
-        known,
-        [scalar(_operand(node.this), context), scalar(_operand(node.expression), context)],
-        name,
-    )
+    operands = [scalar(_operand(side), context) for side in (node.this, node.expression)]
+    result = operator(_FUNCTION_OF_OPERATOR.get(name, name), operands, name)
     return negated(result) if name in ("!~", "!~*", "!~~") else result
 
 

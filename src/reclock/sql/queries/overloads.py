@@ -32,7 +32,7 @@ def call(name: str, arguments: Sequence[Planned]) -> TypedExpr:
     """``name`` on ``arguments``, cast to the types it takes. Raises ``UnknownFunction``."""
     check_unique(name, arguments)
     if name in _OF_SHOWN_TEXT and arguments:
-        arguments = [_shown(arguments[0]), *arguments[1:]]
+        arguments = [_with_blanks(arguments[0]), *arguments[1:]]
     arguments = _arrays_of(name, arguments)
     resolved = resolve_scalar(
         name, [argument.type for argument in arguments], _constants(arguments)
@@ -54,7 +54,7 @@ _OF_SHOWN_TEXT = ("like", "ilike", "~", "~*", "octet_length", "array_to_string")
 """Functions of PostgreSQL for which the blanks at the end of ``char(n)`` count."""
 
 
-def _shown(value: Planned) -> Planned:
+def _with_blanks(value: Planned) -> Planned:
     if value.type is None or value.type.base.name is not TypeName.BPCHAR:
         return value
     return call(WITH_BLANKS, [value])

@@ -220,12 +220,13 @@ class SubqueryPlanner:
         operand = to_outer(typed[0])
         matches = map_columns(distinct(filter_rows(values, [negated(is_null(value))])), [_TRUE])
         is_match = negated(is_null(ColumnRef(1, BOOLEAN)))
-        counted, rows, known = counted_values(values), ColumnRef(0, BIGINT), ColumnRef(1, BIGINT)
+        counted = counted_values(values)
+        rows, not_null_rows = ColumnRef(0, BIGINT), ColumnRef(1, BIGINT)
         any_row = SubqueryValue(
             counted, (), Call(">", (rows, Literal(0, BIGINT)), BOOLEAN), is_exactly_one=True
         )
         any_null = SubqueryValue(
-            counted, (), Call(">", (rows, known), BOOLEAN), is_exactly_one=True
+            counted, (), Call(">", (rows, not_null_rows), BOOLEAN), is_exactly_one=True
         )
         is_open = balanced("or", [balanced("and", [is_null(operand), any_row]), any_null])
         result: TypedExpr = Case(

@@ -15,7 +15,6 @@ from reclock.plan.scalar_trees import is_nullable
 from reclock.plan.scalars import Call, ColumnRef, Literal, Scalar
 from reclock.plan.totality import could_error
 from reclock.sql.queries.around import NOT_ALONE
-from reclock.sql.queries.asked_rows import asked_rows
 from reclock.sql.queries.attach import attach, shift_inner
 from reclock.sql.queries.coercion import equal
 from reclock.sql.queries.expressions import (
@@ -34,6 +33,7 @@ from reclock.sql.queries.planned import (
     is_scalar,
     scalars_of,
 )
+from reclock.sql.queries.required_rows import required_rows
 from reclock.sql.queries.subquery_rows import (
     correlated_error,
     counted_values,
@@ -83,15 +83,15 @@ def _joined_filter(node: exp.Expr, plan: Plan, expr_context: ExprContext, rows: 
         inner = planner.rows(predicate.this, expr_context.scope)
         width = len(plan.desc)
         conditions = _shifted(inner.conditions, width)
-        return join(plan, asked_rows(inner.plan, conditions, rows, width), kind, conditions)
+        return join(plan, required_rows(inner.plan, conditions, rows, width), kind, conditions)
     visible = range(len(plan.desc))
     operand = predicate.this.unnest() if isinstance(predicate.this, exp.Paren) else predicate.this
     row = row_items(operand)
     operands = row_values(row, expr_context) if row is not None else [scalar(operand, expr_context)]
     inner = _with_values(planner.rows(predicate.args["query"], expr_context.scope))
     width = len(plan.desc)
-    asked = asked_rows(inner.plan, _shifted(inner.conditions, width), rows, width)
-    inner = replace(inner, plan=asked)
+    required = required_rows(inner.plan, _shifted(inner.conditions, width), rows, width)
+    inner = replace(inner, plan=required)
     columns = shown_columns(inner, len(operands))
     plan, attached = attach(plan, [of_type(*pair) for pair in zip(operands, columns, strict=True)])
     if any(has(operand, OuterRef) for operand in attached):

@@ -11,7 +11,6 @@ from reclock.plan.build import reduce
 from reclock.plan.relational import Map, Plan, Project
 from reclock.plan.scalars import Aggregate, Call, Cast, ColumnRef, Scalar
 from reclock.plan.totality import could_error
-from reclock.sql.queries.asked_rows import passes_over
 from reclock.sql.queries.coercion import coerce
 from reclock.sql.queries.planned import (
     OuterRef,
@@ -26,6 +25,7 @@ from reclock.sql.queries.planned import (
     rewrite,
     with_children,
 )
+from reclock.sql.queries.required_rows import passes_over
 
 COUNT = Aggregate("count", (), BIGINT)
 

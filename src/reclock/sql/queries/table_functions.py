@@ -98,14 +98,14 @@ def rows_of_function(node: exp.Expr, left: ScopedPlan, context: Context) -> Scop
     )
     spread = FlatMap(plan, tuple(scalars_of(arrays)), RelationDesc(plan.desc.columns + columns))
     width = len(plan.desc)
-    shown = project(spread, [*range(len(left.plan.desc)), *range(width, width + len(columns))])
+    output = project(spread, [*range(len(left.plan.desc)), *range(width, width + len(columns))])
     scope_of_columns = Scope(
         tuple(
             ScopeColumn(called, column.name, column.type, is_value=is_value and i == 0)
             for i, column in enumerate(columns)
         )
     )
-    return ScopedPlan(shown, aliased(ScopedPlan(shown, scope_of_columns), node).scope)
+    return ScopedPlan(output, aliased(ScopedPlan(output, scope_of_columns), node).scope)
 
 
 def _called(node: exp.Expr) -> exp.Anonymous:
@@ -198,10 +198,10 @@ def with_function_or_nulls(
         join_conditions(None if on == exp.true() else on, function_rows.scope, context),
     )
     joined = join(left.plan, matching_rows.plan, JoinKind.LEFT, same)
-    own = Scope(function_rows.scope.columns[width:]).with_missing_rows()
+    function_scope = Scope(function_rows.scope.columns[width:]).with_missing_rows()
     return ScopedPlan(
         project(joined, [*range(width), *range(2 * width, len(joined.desc))]),
-        left.scope.beside(own),
+        left.scope.beside(function_scope),
     )
 
 
@@ -269,7 +269,7 @@ def _rows_of_call(
         for i, type in enumerate(function.types)
     ]
     joined = join(plan, rows, JoinKind.INNER, same)
-    shown = project(joined, [*range(len(left.plan.desc)), *range(start, after)])
+    output = project(joined, [*range(len(left.plan.desc)), *range(start, after)])
     alias = node.args.get("alias")
     called = fold(alias.this) if alias is not None and alias.this else function.name
     columns = tuple(
@@ -284,4 +284,4 @@ def _rows_of_call(
     )
     scope = aliased(ScopedPlan(rows, Scope(columns)), node).scope
     check_names(left, ScopedPlan(rows, scope))
-    return ScopedPlan(shown, scope)
+    return ScopedPlan(output, scope)

@@ -44,6 +44,12 @@ def listed(write: Generator, node: exp.Expression, name: str) -> str:
     return ", ".join(write.sql(item) for item in node.args.get(name) or ())
 
 
+def list_clause(write: Generator, words: str, node: exp.Expression, name: str) -> str:
+    """``words`` and the items of an argument in parentheses, if the node has any."""
+    items = listed(write, node, name)
+    return joined(words, f"({items})") if items else ""
+
+
 @generates(nodes.QueryStatement)
 def _write_query(write: Generator, node: exp.Expression) -> str:
     return joined(write.sql(node, "this"), write.sql(node, "as_of"))

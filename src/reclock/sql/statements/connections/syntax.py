@@ -14,7 +14,7 @@ from reclock.errors import SqlSyntaxError
 from reclock.sql.syntax.nodes import HIDDEN, Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import alters, parses
-from reclock.sql.syntax.writing import clause, generates, joined, listed, when
+from reclock.sql.syntax.writing import clause, generates, joined, list_clause, listed, when
 
 
 class CreateSecretStatement(Statement):
@@ -174,7 +174,7 @@ def _write_create_connection(write: Generator, node: exp.Expression) -> str:
         when(node, "exists", "IF NOT EXISTS"),
         write.sql(node, "this"),
         f"TO {node.args['kind']} ({listed(write, node, 'connection_options')})",
-        f"WITH ({listed(write, node, 'options')})" if node.args.get("options") else "",
+        list_clause(write, "WITH", node, "options"),
     )
 
 

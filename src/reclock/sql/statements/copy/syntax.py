@@ -14,7 +14,7 @@ from reclock.sql.syntax import nodes
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import clause, generates, joined, listed
+from reclock.sql.syntax.writing import clause, generates, joined, list_clause
 
 
 class CopyStatement(Statement):
@@ -122,7 +122,7 @@ def _option(parser: StatementParser) -> nodes.WithOption:
 @generates(CopyStatement)
 def _write_copy(write: Generator, node: exp.Expression) -> str:
     source = f"({write.sql(node, 'query')})" if node.args.get("query") else write.sql(node, "this")
-    columns = f"({listed(write, node, 'columns')})" if node.args.get("columns") else ""
+    columns = list_clause(write, "", node, "columns")
     if node.args.get("files"):
         return joined("COPY", source, columns, "TO", write.sql(node, "files"))
     options = ", ".join(

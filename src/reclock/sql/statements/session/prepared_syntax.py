@@ -13,7 +13,7 @@ from reclock.sql.syntax.expressions import QUERY_STARTS
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import generates, joined, listed, when
+from reclock.sql.syntax.writing import generates, joined, list_clause, when
 
 
 class PrepareStatement(Statement):
@@ -154,13 +154,13 @@ def discard(parser: StatementParser, words: tuple[str, ...]) -> DiscardStatement
 
 @generates(PrepareStatement)
 def _write_prepare(write: Generator, node: exp.Expression) -> str:
-    types = f"({listed(write, node, 'types')})" if node.args.get("types") else ""
+    types = list_clause(write, "", node, "types")
     return joined("PREPARE", write.sql(node, "this"), types, "AS", write.sql(node, "statement"))
 
 
 @generates(ExecuteStatement)
 def _write_execute(write: Generator, node: exp.Expression) -> str:
-    values = f"({listed(write, node, 'values')})" if node.args.get("values") else ""
+    values = list_clause(write, "", node, "values")
     return joined("EXECUTE", write.sql(node, "this"), values)
 
 

@@ -67,34 +67,34 @@ def show_objects(
     if cluster is not None and kind not in ("INDEXES", "MATERIALIZED VIEWS", "SINKS"):
         raise SqlSyntaxError(f"SHOW {kind} takes no IN CLUSTER")
     if kind == "INDEXES":
-        return shown(
+        return show_rows(
             _KEYS, _indexes(within, cluster_id, catalog, session), node, ordered_by=(0, 1, 2, 3)
         )
     if kind in ("DATABASES", "CLUSTERS", "CLUSTER REPLICAS", "ROLES") and within is not None:
         raise SqlSyntaxError(f"SHOW {kind} takes no FROM")
     if kind == "DATABASES":
-        return shown({"name": TEXT}, ((name,) for name in catalog.databases), node)
+        return show_rows({"name": TEXT}, ((name,) for name in catalog.databases), node)
     if kind == "ROLES":
         roles = catalog.snapshot.roles.values() if catalog.snapshot is not None else ()
-        return shown(
+        return show_rows(
             {"name": TEXT}, ((role.name,) for role in roles if not role.id.startswith("s")), node
         )
     if kind == "CLUSTERS":
-        return shown({"name": TEXT}, ((name,) for name in catalog.clusters), node)
+        return show_rows({"name": TEXT}, ((name,) for name in catalog.clusters), node)
     if kind == "CLUSTER REPLICAS":
         replicas = snapshot_of(catalog).cluster_replicas.values()
         sizes = (
             (catalog.cluster_name(replica.cluster_id), replica.name, replica.size)
             for replica in replicas
         )
-        return shown(
+        return show_rows(
             {"cluster": TEXT, "replica": TEXT, "size": TEXT}, sizes, node, ordered_by=(0, 1)
         )
     if kind == "SCHEMAS":
-        return shown({"name": TEXT}, _schemas(within, catalog, session), node)
+        return show_rows({"name": TEXT}, _schemas(within, catalog, session), node)
     scope = _scope(within, catalog, session)
     if kind == "SECRETS":
-        return shown(
+        return show_rows(
             {"name": TEXT},
             (
                 (name,)
@@ -108,7 +108,7 @@ def show_objects(
             entry for entry in catalog.within(scope).values() if isinstance(entry, ConnectionEntry)
         ]
         named = ((entry.name.item, entry.connection.type_name) for entry in connections)
-        return shown({"name": TEXT, "type": TEXT}, named, node)
+        return show_rows({"name": TEXT, "type": TEXT}, named, node)
     relations = [
         entry for entry in catalog.within(scope).values() if isinstance(entry, RelationEntry)
     ]
@@ -119,9 +119,9 @@ def show_objects(
                 for entry in relations
                 if entry.type is ItemType.SOURCE
             )
-            return shown({"name": TEXT, "type": TEXT}, rows, node)
+            return show_rows({"name": TEXT, "type": TEXT}, rows, node)
         case "TABLES":
-            return shown(
+            return show_rows(
                 {"name": TEXT},
                 ((entry.name.item,) for entry in relations if entry.type is ItemType.TABLE),
                 node,
@@ -132,7 +132,7 @@ def show_objects(
                 for entry in catalog.within(scope).values()
                 if entry.type.value.upper() == kind.removesuffix("S")
             )
-            return shown({"name": TEXT}, rows, node)
+            return show_rows({"name": TEXT}, rows, node)
         case "SINKS":
             rows = (
                 (
@@ -143,9 +143,9 @@ def show_objects(
                 for entry in catalog.sinks()
                 if entry.name.scope == scope and cluster_id in (None, entry.cluster_id)
             )
-            return shown({"name": TEXT, "type": TEXT, "cluster_name": TEXT}, rows, node)
+            return show_rows({"name": TEXT, "type": TEXT, "cluster_name": TEXT}, rows, node)
         case "VIEWS":
-            return shown(
+            return show_rows(
                 {"name": TEXT},
                 ((entry.name.item,) for entry in relations if entry.type is ItemType.VIEW),
                 node,
@@ -158,10 +158,10 @@ def show_objects(
                 for index in catalog.indexes_on(entry.id)
                 if cluster_id in (None, index.cluster_id)
             }
-            return shown({"name": TEXT, "cluster": TEXT}, rows, node)
+            return show_rows({"name": TEXT, "cluster": TEXT}, rows, node)
         case _:
             rows = ((entry.name.item, entry.type.value) for entry in catalog.within(scope).values())
-            return shown({"name": TEXT, "type": TEXT}, rows, node)
+            return show_rows({"name": TEXT, "type": TEXT}, rows, node)
 
 
 @plans(ShowColumnsStatement, returns_rows=True)
@@ -174,7 +174,7 @@ def show_columns(
         for i, column in enumerate(entry.desc.columns)
     )
     columns = {"name": TEXT, "nullable": BOOLEAN, "type": TEXT, "position": BIGINT}
-    return shown(columns, rows, node, ordered_by=(3,), visible=3)
+    return show_rows(columns, rows, node, ordered_by=(3,), visible=3)
 
 
 @plans(ShowCreateStatement, returns_rows=True)
@@ -184,7 +184,7 @@ def show_create(
     kind: str = node.args["kind"]
     if kind == "CLUSTER":
         require_experimental_mode("SHOW CREATE CLUSTER", catalog)
-        return shown(
+        return show_rows(
             {"name": TEXT, "create_cluster": TEXT}, [create_cluster_text(node.this, catalog)], node
         )
     entry = find_object(object_parts(node.this), kind, catalog, session, may_be_quarantined=True)
@@ -201,7 +201,7 @@ def show_create(
             statement.set("cluster", cluster_identifier(catalog.cluster_name(index.cluster_id)))
         text = to_sql(statement)
     name = f"create_{kind.lower().replace(' ', '_')}"
-    return shown({"name": TEXT, name: TEXT}, [(str(entry.name), text)], node)
+    return show_rows({"name": TEXT, name: TEXT}, [(str(entry.name), text)], node)
 
 
 def _source_type(entry: RelationEntry) -> str:
@@ -256,7 +256,7 @@ def _indexes(
             )
 
 
-def shown(
+def show_rows(
     columns: dict[str, ScalarType],
     rows: Iterable[Row],
     node: exp.Expr,

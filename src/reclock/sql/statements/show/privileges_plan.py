@@ -18,7 +18,7 @@ from reclock.sql.owned import role_name
 from reclock.sql.planning.registry import plans
 from reclock.sql.statements.query.values import Select
 from reclock.sql.statements.roles.plan import find_role
-from reclock.sql.statements.show.plan import shown
+from reclock.sql.statements.show.plan import show_rows
 from reclock.sql.statements.show.privileges_syntax import ShowPrivilegesStatement
 
 Row = tuple[Any, ...]
@@ -42,13 +42,15 @@ def show_privileges(
         grantees = memberships(snapshot, find_role(role, catalog, session).id) | {PUBLIC_ROLE_ID}
     kind: str | None = node.args.get("kind")
     if node.args.get("is_default"):
-        return shown(
+        return show_rows(
             _DEFAULTS,
             _default_rows(snapshot, kind, grantees),
             node,
             ordered_by=range(len(_DEFAULTS)),
         )
-    return shown(_PRIVILEGES, _rows(snapshot, kind, grantees), node, ordered_by=(5, 2, 3, 4, 1, 6))
+    return show_rows(
+        _PRIVILEGES, _rows(snapshot, kind, grantees), node, ordered_by=(5, 2, 3, 4, 1, 6)
+    )
 
 
 def _rows(

@@ -13,7 +13,7 @@ from reclock.sql.statements.sources.formats_syntax import formats, one_format, w
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import alters, parses
-from reclock.sql.syntax.writing import clause, generates, joined, listed, when
+from reclock.sql.syntax.writing import clause, generates, joined, list_clause, listed, when
 
 
 class KafkaInto(exp.Expression):
@@ -298,7 +298,7 @@ def _write_create_sink(write: Generator, node: exp.Expression) -> str:
         write.sql(node, "this"),
         clause(write, "IN CLUSTER", node, "cluster"),
         f"FROM {write.sql(node, 'on')} INTO {write.sql(node, 'target')}",
-        f"WITH ({listed(write, node, 'options')})" if node.args.get("options") else "",
+        list_clause(write, "WITH", node, "options"),
         write.sql(node, "continuation"),
         write.sql(node, "as_of"),
     )

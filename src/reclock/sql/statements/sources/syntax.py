@@ -19,7 +19,7 @@ from reclock.sql.syntax import nodes
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import alters, parses
-from reclock.sql.syntax.writing import clause, generates, joined, listed, when
+from reclock.sql.syntax.writing import clause, generates, joined, list_clause, listed, when
 
 
 class RetainHistoryClause(exp.Expression):
@@ -282,9 +282,9 @@ def _write_metadata(write: Generator, node: exp.Expression) -> str:
 @generates(SubsourceOf)
 def _write_subsource_of(write: Generator, node: exp.Expression) -> str:
     schema = f"{write.sql(node, 'schema')}." if node.args.get("schema") else ""
-    columns = f"({listed(write, node, 'columns')})" if node.args.get("columns") else ""
-    key = f"KEY ({listed(write, node, 'key')})" if node.args.get("key") else ""
-    entries = f"ENTRY ({listed(write, node, 'entries')})" if node.args.get("entries") else ""
+    columns = list_clause(write, "", node, "columns")
+    key = list_clause(write, "KEY", node, "key")
+    entries = list_clause(write, "ENTRY", node, "entries")
     name = joined(f"{schema}{write.sql(node, 'this')}", clause(write, "AS", node, "alias"))
     return joined(name, columns, key, clause(write, "OID", node, "oid"), entries)
 
@@ -306,15 +306,15 @@ def _write_create_source(write: Generator, node: exp.Expression) -> str:
         when(node, "exists", "IF NOT EXISTS"),
         write.sql(node, "this"),
         clause(write, "IN CLUSTER", node, "cluster"),
-        f"({listed(write, node, 'columns')})" if node.args.get("columns") else "",
+        list_clause(write, "", node, "columns"),
         f"FROM {write.sql(node, 'connector')}",
         write_formats(write, node),
         f"INCLUDE {listed(write, node, 'include')}" if node.args.get("include") else "",
         f"ENVELOPE {node.args['envelope']}" if node.args.get("envelope") else "",
         when(node, "all_tables", "FOR ALL TABLES"),
-        f"FOR TABLES ({listed(write, node, 'tables')})" if node.args.get("tables") else "",
+        list_clause(write, "FOR TABLES", node, "tables"),
         clause(write, "EXPOSE PROGRESS AS", node, "progress"),
-        f"WITH ({listed(write, node, 'options')})" if node.args.get("options") else "",
+        list_clause(write, "WITH", node, "options"),
     )
 
 

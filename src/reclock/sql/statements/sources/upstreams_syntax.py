@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from reclock.definitions.sources import COMPRESSIONS
 from reclock.sql.syntax.parser import StatementParser
-from reclock.sql.syntax.writing import clause, generates, joined, listed
+from reclock.sql.syntax.writing import clause, generates, joined, list_clause, listed
 
 
 class ObjectsFrom(exp.Expression):
@@ -316,11 +316,9 @@ def _write_kafka_from(write: Generator, node: exp.Expression) -> str:
     options = (
         clause(write, "TOPIC", node, "topic"),
         clause(write, "TRANSACTION TOPIC", node, "transactions"),
-        f"START OFFSET ({listed(write, node, 'start_offset')})"
-        if node.args.get("start_offset")
-        else "",
+        list_clause(write, "START OFFSET", node, "start_offset"),
         clause(write, "START TIMESTAMP", node, "start_timestamp"),
-        f"END OFFSET ({listed(write, node, 'end_offset')})" if node.args.get("end_offset") else "",
+        list_clause(write, "END OFFSET", node, "end_offset"),
         clause(write, "END TIMESTAMP", node, "end_timestamp"),
         clause(write, "GROUP ID", node, "group"),
     )
@@ -391,9 +389,7 @@ def _write_pubnub_from(write: Generator, node: exp.Expression) -> str:
 
 @generates(StreamStart)
 def _write_stream_start(write: Generator, node: exp.Expression) -> str:
-    numbers = (
-        f"SEQUENCE NUMBER ({listed(write, node, 'numbers')})" if node.args.get("numbers") else ""
-    )
+    numbers = list_clause(write, "SEQUENCE NUMBER", node, "numbers")
     return joined("START", node.args["kind"], write.sql(node, "timestamp"), numbers)
 
 

@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from reclock.errors import UnsupportedSql
 from reclock.sql.syntax.parser import StatementParser
-from reclock.sql.syntax.writing import clause, generates, joined, listed, when
+from reclock.sql.syntax.writing import clause, generates, joined, list_clause, listed, when
 
 
 class TableConstraint(exp.Expression):
@@ -152,9 +152,7 @@ def _attributes(parser: StatementParser, constraint: TableConstraint) -> TableCo
 @generates(TableConstraint)
 def _write_table_constraint(write: Generator, node: exp.Expression) -> str:
     words = (clause(write, keyword, node, name) for keyword, name in _FOREIGN_KEY_WORDS)
-    target_columns = (
-        f"({listed(write, node, 'target_columns')})" if node.args.get("target_columns") else ""
-    )
+    target_columns = list_clause(write, "", node, "target_columns")
     return joined(
         clause(write, "CONSTRAINT", node, "this"),
         node.args["kind"],

@@ -28,7 +28,7 @@ def matching(
 ) -> Plan:
     """The rows of the table that meet WHERE, and behind their columns ``values``. Of several rows
     of the other relations that one row meets, one gives the values, as in PostgreSQL."""
-    other_relations = [tracked_copy(other) for other in node.args.get("others") or ()]
+    other_relations = [tracked_copy(other) for other in node.args.get("relations") or ()]
     where = (
         exp.Where(this=tracked_copy(node.args["where"]))
         if node.args.get("where") is not None
@@ -57,7 +57,7 @@ def matching(
 def returned_of_others(node: exp.Expr, context: Context) -> tuple[Scope, list[exp.Expr]]:
     """The columns of the other relations that RETURNING may name, and their names in the query;
     none without RETURNING."""
-    other_relations = [tracked_copy(other) for other in node.args.get("others") or ()]
+    other_relations = [tracked_copy(other) for other in node.args.get("relations") or ()]
     if not other_relations or not node.args.get("returning"):
         return Scope(), []
     scope = plan_from(exp.Select(**from_clause(other_relations)), context).scope

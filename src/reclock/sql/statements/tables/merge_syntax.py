@@ -17,7 +17,7 @@ from reclock.sql.statements.tables.modify_syntax import (
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import clause, generates, joined, listed
+from reclock.sql.syntax.writing import clause, generates, joined, list_clause, listed
 
 MATCHED, BY_TARGET, BY_SOURCE = "MATCHED", "NOT MATCHED", "NOT MATCHED BY SOURCE"
 
@@ -119,7 +119,7 @@ def _write_clause(write: Generator, node: exp.Expression) -> str:
         overriding = node.args.get("overriding")
         action = joined(
             "INSERT",
-            f"({listed(write, node, 'columns')})" if node.args.get("columns") else "",
+            list_clause(write, "", node, "columns"),
             f"OVERRIDING {overriding} VALUE" if overriding else "",
             f"VALUES ({values})" if values is not None else "DEFAULT VALUES",
         )

@@ -233,9 +233,9 @@ def delete(node: DeleteStatement, catalog: PlannerCatalog, session: SessionNames
 
 def plan_delete(node: DeleteStatement, context: Context) -> Modify:
     table = table_named(node.this, context.catalog, context.session)
-    others, named = returned_of_others(node, context)
+    relations, named = returned_of_others(node, context)
     removed = matching(node, table, context, named, [None] * (len(table.desc) + len(named)))
-    wide, returning = plan_returning(node, removed, 0, table, context, others)
+    wide, returning = plan_returning(node, removed, 0, table, context, relations)
     return Modify(
         "DELETE",
         table.id,

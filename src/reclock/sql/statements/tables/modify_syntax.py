@@ -13,7 +13,7 @@ from reclock.sql.statements.tables.on_conflict_syntax import on_conflict
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import clause, generates, joined, listed
+from reclock.sql.syntax.writing import clause, generates, joined, list_clause, listed
 
 
 class InsertStatement(Statement):
@@ -30,23 +30,23 @@ class InsertStatement(Statement):
 
 
 class UpdateStatement(Statement):
-    """``others`` are the relations of FROM."""
+    """``relations`` are the relations of FROM."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
         "assignments": True,
-        "others": False,
+        "relations": False,
         "where": False,
         "returning": False,
     }
 
 
 class DeleteStatement(Statement):
-    """``others`` are the relations of USING."""
+    """``relations`` are the relations of USING."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
-        "others": False,
+        "relations": False,
         "where": False,
         "returning": False,
     }
@@ -109,11 +109,11 @@ def update(parser: StatementParser, words: tuple[str, ...]) -> UpdateStatement:
     table = changed_table(parser)
     parser.expect("SET")
     changes = assignments(parser)
-    others = _other_relations(parser) if parser.accept_token(TokenType.FROM) else None
+    relations = _other_relations(parser) if parser.accept_token(TokenType.FROM) else None
     return UpdateStatement(
         this=table,
         assignments=changes,
-        others=others,
+        relations=relations,
         where=_condition(parser),
         returning=returning(parser),
     )
@@ -123,9 +123,9 @@ def update(parser: StatementParser, words: tuple[str, ...]) -> UpdateStatement:
 def delete(parser: StatementParser, words: tuple[str, ...]) -> DeleteStatement:
     parser.expect("FROM")
     table = changed_table(parser)
-    others = _other_relations(parser) if parser.accept_token(TokenType.USING) else None
+    relations = _other_relations(parser) if parser.accept_token(TokenType.USING) else None
     return DeleteStatement(
-        this=table, others=others, where=_condition(parser), returning=returning(parser)
+        this=table, relations=relations, where=_condition(parser), returning=returning(parser)
     )
 
 
@@ -158,7 +158,7 @@ def write_returning(write: Generator, node: exp.Expression) -> str:
 
 @generates(InsertStatement)
 def _write_insert(write: Generator, node: exp.Expression) -> str:
-    columns = f"({listed(write, node, 'columns')})" if node.args.get("columns") else ""
+    columns = list_clause(write, "", node, "columns")
     rows = write.sql(node, "query") or "DEFAULT VALUES"
     return joined(
         "INSERT INTO",
@@ -174,18 +174,18 @@ def _write_insert(write: Generator, node: exp.Expression) -> str:
 @generates(UpdateStatement)
 def _write_update(write: Generator, node: exp.Expression) -> str:
     changed = f"UPDATE {write.sql(node, 'this')} SET {listed(write, node, 'assignments')}"
-    others = f"FROM {listed(write, node, 'others')}" if node.args.get("others") else ""
+    relations = f"FROM {listed(write, node, 'relations')}" if node.args.get("relations") else ""
     return joined(
-        changed, others, clause(write, "WHERE", node, "where"), write_returning(write, node)
+        changed, relations, clause(write, "WHERE", node, "where"), write_returning(write, node)
     )
 
 
 @generates(DeleteStatement)
 def _write_delete(write: Generator, node: exp.Expression) -> str:
-    others = f"USING {listed(write, node, 'others')}" if node.args.get("others") else ""
+    relations = f"USING {listed(write, node, 'relations')}" if node.args.get("relations") else ""
     return joined(
         f"DELETE FROM {write.sql(node, 'this')}",
-        others,
+        relations,
         clause(write, "WHERE", node, "where"),
         write_returning(write, node),
     )

@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import TokenType
 from reclock.errors import UnsupportedSql
 from reclock.sql.statements.tables.assignments_syntax import assignments
 from reclock.sql.syntax.parser import StatementParser
-from reclock.sql.syntax.writing import clause, generates, joined, listed
+from reclock.sql.syntax.writing import clause, generates, joined, list_clause, listed
 
 
 class OnConflict(exp.Expression):
@@ -50,7 +50,7 @@ def on_conflict(parser: StatementParser) -> OnConflict | None:
 
 @generates(OnConflict)
 def _write_on_conflict(write: Generator, node: exp.Expression) -> str:
-    columns = f"({listed(write, node, 'columns')})" if node.args.get("columns") else ""
+    columns = list_clause(write, "", node, "columns")
     target = joined("ON CONFLICT", columns, clause(write, "ON CONSTRAINT", node, "constraint"))
     if not node.args.get("assignments"):
         return f"{target} DO NOTHING"

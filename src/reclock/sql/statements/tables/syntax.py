@@ -21,7 +21,7 @@ from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
 from reclock.sql.syntax.temporary import TEMPORARY, is_temporary, make_temporary
-from reclock.sql.syntax.writing import clause, generates, joined, listed, when
+from reclock.sql.syntax.writing import clause, generates, joined, list_clause, listed, when
 
 
 class TableColumn(exp.Expression):
@@ -179,7 +179,7 @@ def _write_table_column(write: Generator, node: exp.Expression) -> str:
 @generates(CreateTableAsStatement)
 def _write_create_table_as(write: Generator, node: exp.Expression) -> str:
     name = joined("CREATE TABLE", when(node, "exists", "IF NOT EXISTS"), write.sql(node, "this"))
-    names = f"({listed(write, node, 'names')})" if node.args.get("names") else ""
+    names = list_clause(write, "", node, "names")
     return joined(
         name, names, "AS", write.sql(node, "query"), when(node, "is_empty", "WITH NO DATA")
     )

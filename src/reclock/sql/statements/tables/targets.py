@@ -80,12 +80,12 @@ def plan_returning(
     start: int,
     table: RelationEntry,
     context: Context,
-    others: Scope = _NO_OTHERS,
+    other_relations: Scope = _NO_OTHERS,
 ) -> tuple[Plan, RelationDesc | None]:
     """``plan`` with what RETURNING says behind it; and the columns of that.
 
-    It may name the table's columns, which begin at ``start``, and those of ``others``, which are
-    last and go.
+    It may name the table's columns, which begin at ``start``, and those of ``other_relations``,
+    which are last and go.
     """
     returning = node.args.get("returning")
     if not returning:
@@ -96,10 +96,13 @@ def plan_returning(
     )
     hidden = tuple(ScopeColumn(None, "", type, None, True) for type in plan.desc.types[:start])
     items = select_list(
-        returning, Scope(hidden + table_scope.columns + others.columns), context, "RETURNING"
+        returning,
+        Scope(hidden + table_scope.columns + other_relations.columns),
+        context,
+        "RETURNING",
     )
     wide, values = attach(plan, [value for _, value in items])
-    width = len(plan.desc) - len(others.columns)
+    width = len(plan.desc) - len(other_relations.columns)
     row = [*column_refs(plan.desc)[:width], *values]
     wide = compute(wide, row, [*plan.desc.names[:width], *(name for name, _ in items)])
     limits = {start + place: column.limit for place, column in enumerate(table.desc.columns)}

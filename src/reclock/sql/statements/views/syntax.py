@@ -13,7 +13,7 @@ from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
 from reclock.sql.syntax.temporary import TEMPORARY, is_temporary, make_temporary
-from reclock.sql.syntax.writing import clause, generates, joined, listed, when
+from reclock.sql.syntax.writing import clause, generates, joined, list_clause, listed, when
 
 
 class CreateViewStatement(Statement):
@@ -154,7 +154,7 @@ def _write_create_view(write: Generator, node: exp.Expression) -> str:
         write.sql(node, "this"),
         clause(write, "IN CLUSTER", node, "cluster"),
         clause(write, "IN TIME ZONE", node, "zone"),
-        f"({listed(write, node, 'columns')})" if node.args.get("columns") else "",
+        list_clause(write, "", node, "columns"),
         f"AS {write.sql(node, 'query')}",
     )
 

@@ -38,19 +38,23 @@ def could_fail_anywhere(plan: Plan) -> bool:
     return could_fail(plan) or any(map(could_fail_anywhere, inputs(plan)))
 
 
-def asked_rows(plan: Plan, conditions: Sequence[Scalar], rows: Plan, width: int) -> Plan:
+def required_rows(plan: Plan, conditions: Sequence[Scalar], rows: Plan, width: int) -> Plan:
     """``plan``, of a subquery, such that what could raise an error in it is evaluated only for rows
     that are equal, as ``conditions`` say, to one of ``rows`` of the query around.
 
     ``conditions`` are those of the join of the two: the columns of the subquery begin at ``width``.
     Only equalities with columns of the subquery count. A row that is equal to none may be missing.
     """
-    keys = [key for condition in conditions if (key := join_key(condition, width)) is not None]
-    asking = [(outer, inner.index) for outer, inner in keys if isinstance(inner, ColumnRef)]
-    if not asking or not could_fail_anywhere(plan):
+    equalities = [join_key(condition, width) for condition in conditions]
+    pairs = [
+        (outer, inner.index)
+        for outer, inner in filter(None, equalities)
+        if isinstance(inner, ColumnRef)
+    ]
+    if not pairs or not could_fail_anywhere(plan):
         return plan
-    asked = compute(rows, [outer for outer, _ in asking])
-    return _restricted(plan, [index for _, index in asking], asked)
+    keys = compute(rows, [outer for outer, _ in pairs])
+    return _restricted(plan, [index for _, index in pairs], keys)
 
 
 def _restricted(plan: Plan, columns: Sequence[int], keys: Plan) -> Plan:
