@@ -1,8 +1,8 @@
 """System relations that are views: one file of SQL each, ``sql/<schema>/<relation>.sql``.
 
 A comment of a name and a type, behind an output column or on a line of its own, declares the next
-column of the relation; ``!`` behind the name marks the columns of its key. Other comments are for
-readers.
+column of the relation; ``!`` behind the name marks the columns of its key. ``columns of <view>``
+declares those of a view before it. Other comments are for readers.
 """
 
 from __future__ import annotations
@@ -19,12 +19,19 @@ TYPES = {str(row.type): row.type for row in type_rows()} | {str(LETTER): TEXT}
 """Every type by its name in SQL."""
 
 _COMMENT = re.compile(r"[ \t]*-- (.*)$", re.MULTILINE)
+_SAME_COLUMNS = re.compile(r"-- columns of (\w+)$", re.MULTILINE)
 
 
 def views(schema: str, *names: str) -> tuple[Builtin, ...]:
     """The views of ``schema`` with these names, in this order."""
     folder = files("reclock.introspection").joinpath("sql", schema)
-    return tuple(_view(schema, name, folder.joinpath(f"{name}.sql").read_text()) for name in names)
+    built: dict[str, Builtin] = {}
+    for name in names:
+        text = folder.joinpath(f"{name}.sql").read_text()
+        same = _SAME_COLUMNS.search(text)
+        desc = _declared_columns(text) if same is None else built[same[1]].desc
+        built[name] = Builtin(schema, name, desc, query=_COMMENT.sub("", text).strip())
+    return tuple(built.values())
 
 
 def parse_columns(declarations: Iterable[str]) -> RelationDesc:
@@ -39,9 +46,8 @@ def parse_columns(declarations: Iterable[str]) -> RelationDesc:
     return RelationDesc(tuple(columns), tuple(key) or None)
 
 
-def _view(schema: str, name: str, text: str) -> Builtin:
-    declarations = [comment for comment in _COMMENT.findall(text) if _declares_column(comment)]
-    return Builtin(schema, name, parse_columns(declarations), query=_COMMENT.sub("", text).strip())
+def _declared_columns(text: str) -> RelationDesc:
+    return parse_columns(comment for comment in _COMMENT.findall(text) if _declares_column(comment))
 
 
 def _declares_column(comment: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs
@@ -12,10 +12,9 @@ from urllib.parse import parse_qs
 from reclock.errors import InvalidOption
 from reclock.runtime.environment import Environment
 from reclock.server.http_access import HttpRefused, Request, authenticated_superuser
+from reclock.server.http_responses import StartResponse, respond
 from reclock.server.pages import HtmlPage, Pages
 from reclock.server.warm_steps import WarmSteps
-
-StartResponse = Callable[..., Any]
 
 _MAX_BODY_BYTES = 1 << 20
 _MAX_WAIT_S = 20.0
@@ -110,19 +109,3 @@ def _body(request: Request) -> bytes:
         raise HttpRefused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the request is too long")
     body: bytes = request["wsgi.input"].read(length)
     return body
-
-
-def respond(
-    start_response: StartResponse,
-    status: HTTPStatus,
-    media_type: str,
-    text: str,
-    *headers: tuple[str, str],
-) -> Iterable[bytes]:
-    standard_headers = [
-        ("Content-Type", f"{media_type}; charset=utf-8"),
-        ("Cache-Control", "no-store"),
-        ("X-Content-Type-Options", "nosniff"),
-    ]
-    start_response(f"{status.value} {status.phrase}", [*standard_headers, *headers])
-    return [text.encode()]

@@ -20,13 +20,14 @@ from reclock.adapter.query.metrics import EnvironmentCollector
 from reclock.config.loopback import is_loopback
 from reclock.errors import ConfigurationError, InvalidOption, ReclockError, UnsafeHttpListener
 from reclock.runtime.environment import Environment
+from reclock.server.http_responses import StartResponse, respond
 
 _log = structlog.get_logger(__name__)
 _LOOPBACK = "127.0.0.1"
 _CLIENT_TIMEOUT_S = 30
 _HTTPS = "https://"
 
-Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+Application = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
 """A WSGI application."""
 
 
@@ -102,9 +103,7 @@ class Monitor:
         self._server.shutdown()
         self._server.server_close()
 
-    def _answer(
-        self, request: dict[str, Any], start_response: Callable[..., Any]
-    ) -> Iterable[bytes]:
+    def _answer(self, request: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         is_monitored = request["PATH_INFO"] in _MONITORED
         if not is_monitored and self._environment is None:
             return _not_joined(start_response)
@@ -137,16 +136,14 @@ class Monitor:
             start_response, HTTPStatus.NOT_FOUND, "there are /metrics, /healthz and /readyz"
         )
 
-    def _readiness(self, start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def _readiness(self, start_response: StartResponse) -> Iterable[bytes]:
         with self._guard:
             if self._environment is None:
                 return _not_joined(start_response)
             self._environment.stores.catalog.sync()
         return _text(start_response, HTTPStatus.OK, "ready")
 
-    def _scrape(
-        self, request: dict[str, Any], start_response: Callable[..., Any]
-    ) -> Iterable[bytes]:
+    def _scrape(self, request: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         with self._guard:
             if self._metrics is None:
                 return _not_joined(start_response)
@@ -239,16 +236,13 @@ def _listen(host: str, port: int, tls: ssl.SSLContext | None) -> WSGIServer:
     return server
 
 
-def _not_joined(start_response: Callable[..., Any]) -> Iterable[bytes]:
+def _not_joined(start_response: StartResponse) -> Iterable[bytes]:
     return _text(
         start_response, HTTPStatus.SERVICE_UNAVAILABLE, "the process has not joined the environment"
     )
 
 
 def _text(
-    start_response: Callable[..., Any], status: HTTPStatus, text: str, *headers: tuple[str, str]
+    start_response: StartResponse, status: HTTPStatus, text: str, *headers: tuple[str, str]
 ) -> Iterable[bytes]:
-    start_response(
-        f"{status.value} {status.phrase}", [("Content-Type", "text/plain; charset=utf-8"), *headers]
-    )
-    return [f"{text}\n".encode()]
+    return respond(start_response, status, "text/plain", f"{text}\n", *headers)
