@@ -26,6 +26,11 @@ def test_a_view_declares_the_columns_of_its_query(view: Builtin) -> None:
     query = parse_one(view.query).this
     while isinstance(query, exp.SetOperation):
         query = query.this
+    if query.is_star:
+        read = query.find(exp.Table)
+        (base,) = (base for base in VIEWS if (base.schema, base.name) == (read.db, read.name))
+        assert view.desc == base.desc
+        return
     row = query.expressions[0].expressions if isinstance(query, exp.Values) else query.expressions
     assert len(row) == len(view.desc)
 
