@@ -80,6 +80,7 @@ CASES = (
     Case("SUBSCRIBE flights", (*READ, ("SELECT", "flights"))),
     Case("TAIL delays", (*READ, ("SELECT", "delays"))),
     Case("EXPLAIN SELECT * FROM flights", (*READ, ("SELECT", "flights"))),
+    Case("EXPLAIN ANALYZE SELECT * FROM flights", (*READ, ("SELECT", "flights"))),
     Case("EXPLAIN CREATE TABLE x (a integer)", MAKE),
     Case("SET CONSTRAINTS ALL IMMEDIATE"),
     Case("SELECT current_user"),

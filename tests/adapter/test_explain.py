@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,7 +62,7 @@ DEFINITIONS = (
 
 @pytest.mark.parametrize(
     "explained",
-    [f"{kind} FOR {QUERY}" for kind in ("PLAN", "TIMESTAMP", "OPTIMIZER TRACE")]
+    [f"{kind} FOR {QUERY}" for kind in ("PLAN", "ANALYZE", "TIMESTAMP", "OPTIMIZER TRACE")]
     + ["; EXPLAIN ".join(DEFINITIONS)],
 )
 def test_explaining_writes_nothing(tmp_path: Path, explained: str) -> None:
@@ -115,6 +119,50 @@ def test_the_trace_has_the_plan_after_every_rule(tmp_path: Path) -> None:
         assert [line.removeprefix("  ") for line in trace if line.startswith(" ")][
             -len(plan) :
         ] == plan
+
+
+def test_analyzing_runs_the_query_and_says_what_it_took(tmp_path: Path) -> None:
+    with Environment.initialise(tmp_path) as environment:
+        session = Session(environment)
+        run(session, "CREATE TABLE t (id int); INSERT INTO t SELECT generate_series(1, 7)")
+        plan = run(session, "EXPLAIN SELECT id FROM t WHERE id > 2")
+        lines = run(session, "EXPLAIN ANALYZE SELECT id FROM t WHERE id > 2")
+        assert lines[: len(plan)] == plan
+        read_at, rows, *times = lines[len(plan) :]
+        assert int(read_at.removeprefix("read at: ")) > 0
+        assert re.fullmatch(r"rows: 5 \([1-9][0-9]* bytes\)", rows)
+        assert [line.split(": ")[0] for line in times] == [
+            "time until the first rows",
+            "execution time",
+        ]
+        with pytest.raises(ReclockError, match="division by zero"):
+            run(session, "EXPLAIN ANALYZE SELECT 1 / (id - 1) FROM t")
+        run(session, "CREATE SEQUENCE s")
+        with pytest.raises(ReclockError, match="nextval"):
+            run(session, "EXPLAIN ANALYZE SELECT nextval('s')")
+        assert run(session, "SELECT nextval('s')") == ["1"]
+
+
+def test_a_plan_as_json_has_the_same_nodes(tmp_path: Path) -> None:
+    with Environment.initialise(tmp_path) as environment:
+        session = Session(environment)
+        run(session, "CREATE TABLE t (id int, n int); INSERT INTO t VALUES (1, 2)")
+        query = "SELECT a.n FROM t a JOIN t b ON a.id = b.n + 1 ORDER BY 1 LIMIT 2"
+        plan = run(session, f"EXPLAIN {query}")
+        (text,) = run(session, f"EXPLAIN (FORMAT JSON, ANALYZE) {query}")
+        (report,) = json.loads(text)
+        assert list(_lines(report["Plan"], 0)) == plan[: plan.index("")]
+        assert report["Engine"] == "duckdb"
+        assert report["Actual Rows"] == 0
+        assert report["Execution Time"] >= report["First Rows Time"] > 0
+        (text,) = run(session, f"EXPLAIN (FORMAT JSON) {query}")
+        assert "Execution Time" not in json.loads(text)[0]
+
+
+def _lines(node: dict[str, Any], depth: int) -> Iterator[str]:
+    yield "  " * depth + " ".join(filter(None, (node["Node Type"], node.get("Detail"))))
+    for child in node.get("Plans", ()):
+        yield from _lines(child, depth + 1)
 
 
 def test_a_definition_that_would_be_refused_is_refused(tmp_path: Path) -> None:

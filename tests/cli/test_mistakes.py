@@ -4,6 +4,8 @@ nothing behind."""
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,13 @@ def test_a_folder_without_an_environment_is_left_as_it_is(
     answer = refused(*command, "--home", str(tmp_path))
     assert f'DETAIL: there is no environment in "{tmp_path}" HINT: run "reclock init"' in answer
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_package_runs_as_the_command(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "reclock", "sql", "-c", "SELECT 1", "--home", str(tmp_path)]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert answer.returncode == 1
+    assert f'there is no environment in "{tmp_path}"' in answer.stderr
 
 
 def test_an_environment_is_not_replaced_without_being_told(tmp_path: Path) -> None:

@@ -75,6 +75,18 @@ def explain(plan: Plan, finishing: Finishing | None = None) -> str:
     return "\n".join(lines)
 
 
+def explain_tree(plan: Plan, finishing: Finishing | None = None) -> dict[str, Any]:
+    """The plan as nested nodes with PostgreSQL's keys: ``Node Type``, and the inputs in ``Plans``.
+    What else `explain` prints of a node is its ``Detail``."""
+    if finishing is not None and finishing != Finishing():
+        detail = _finishing(finishing, plan.desc.names)
+        return {"Node Type": "Finish", "Detail": detail, "Plans": [explain_tree(plan)]}
+    type, _, detail = _line(plan).partition(" ")
+    plans = [explain_tree(child) for child in inputs(plan)]
+    node: dict[str, Any] = {"Node Type": type, "Detail": detail, "Plans": plans}
+    return {key: value for key, value in node.items() if value}
+
+
 def _tree(plan: Plan, depth: int) -> Iterator[str]:
     yield "  " * depth + _line(plan)
     for child in inputs(plan):

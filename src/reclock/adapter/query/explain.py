@@ -1,18 +1,25 @@
-"""What EXPLAIN answers about a query: its plan, the optimizer's trace, and its timestamp."""
+"""What EXPLAIN answers about a query: its plan, what running it took, the optimizer's trace, and its
+timestamp."""
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from textwrap import indent
+from typing import Any
 
-from reclock.adapter.query.queries import QueryExecution, with_indexes
+from reclock.adapter.query.queries import QueryExecution, ReadPlan, with_indexes
 from reclock.adapter.timestamps import read_time
 from reclock.algebra.ids import TABLES
+from reclock.algebra.timestamps import Timestamp
 from reclock.compute.maintenance import maintainer
 from reclock.controllers.implied import dataflow
 from reclock.errors import NoReplicas
 from reclock.introspection.overview import last_refreshes
-from reclock.plan.explain import explain
+from reclock.plan.explain import explain, explain_tree
 from reclock.plan.relational import Plan, collections
 from reclock.plan.rules import Stage, stages
 from reclock.protocol.introspection import IntrospectionType
@@ -21,11 +28,26 @@ from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.statements.query.values import Explain, ExplainKind
 
 
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What running a query took."""
+
+    at: Timestamp | None
+    """The time that it read at, if its collections have times."""
+    rows: int
+    bytes: int
+    """The size of the rows in Arrow's memory format."""
+    first_rows_ms: float
+    """How long it took until the first rows were there."""
+    total_ms: float
+
+
 def explain_query(query: QueryExecution, statement: Explain) -> list[str]:
     """The lines that ``EXPLAIN`` of the query answers. Explaining writes nothing to any store."""
     match statement.kind:
-        case ExplainKind.PLAN:
-            return _plan_lines(query)
+        case ExplainKind.PLAN | ExplainKind.ANALYZE:
+            is_run = statement.kind is ExplainKind.ANALYZE
+            return [_plan_json(query, is_run)] if statement.is_json else _plan_lines(query, is_run)
         case ExplainKind.TIMESTAMP:
             return _timestamp_lines(query)
         case ExplainKind.OPTIMIZER_TRACE:
@@ -51,21 +73,65 @@ def _optimizer_lines(query: QueryExecution, planned: Plan) -> list[str]:
     return lines
 
 
-def _plan_lines(query: QueryExecution) -> list[str]:
+def _plan_lines(query: QueryExecution, is_run: bool) -> list[str]:
     ready = query.prepare()
-    lines = explain(ready.plan, query.select.finishing).splitlines()
-    try:
-        engine = query.controller().engine_of(query.peek(ready), query.context.cancellation.pause)
-    except NoReplicas as error:
-        engine = f"none: {error.message}"
-    used = ", ".join(_described(query.catalog, index) for index in ready.indexes)
-    return [
-        *lines,
+    lines = [
+        *explain(ready.plan, query.select.finishing).splitlines(),
         "",
-        f"engine: {engine}",
-        f"indexes: {used or 'none'}",
+        f"engine: {_engine(query, ready)}",
+        f"indexes: {', '.join(_described(query.catalog, index) for index in ready.indexes) or 'none'}",
         *_choices(query, ready.indexes),
     ]
+    if not is_run:
+        return lines
+    analysis = _analyze(query)
+    return [
+        *lines,
+        *([] if analysis.at is None else [f"read at: {analysis.at}"]),
+        f"rows: {analysis.rows} ({analysis.bytes} bytes)",
+        f"time until the first rows: {analysis.first_rows_ms:.3f} ms",
+        f"execution time: {analysis.total_ms:.3f} ms",
+    ]
+
+
+def _plan_json(query: QueryExecution, is_run: bool) -> str:
+    """With PostgreSQL's keys where it has the same."""
+    ready = query.prepare()
+    report: dict[str, Any] = {
+        "Plan": explain_tree(ready.plan, query.select.finishing),
+        "Engine": _engine(query, ready),
+        "Indexes": [_described(query.catalog, index) for index in ready.indexes],
+    }
+    if is_run:
+        analysis = _analyze(query)
+        report |= {
+            "Read At": analysis.at,
+            "Actual Rows": analysis.rows,
+            "Actual Bytes": analysis.bytes,
+            "First Rows Time": round(analysis.first_rows_ms, 3),
+            "Execution Time": round(analysis.total_ms, 3),
+        }
+    return json.dumps([report], indent=2, ensure_ascii=False)
+
+
+def _engine(query: QueryExecution, ready: ReadPlan) -> str:
+    try:
+        return query.controller().engine_of(query.peek(ready), query.context.cancellation.pause)
+    except NoReplicas as error:
+        return f"none: {error.message}"
+
+
+def _analyze(query: QueryExecution) -> Analysis:
+    """Run the query and discard its rows."""
+    started = time.perf_counter()
+    with closing(query.run()) as result:
+        first_rows_at, rows, size = time.perf_counter(), 0, 0
+        for batch in result.batches:
+            rows, size = rows + batch.num_rows, size + batch.nbytes
+    ended = time.perf_counter()
+    return Analysis(
+        result.at, rows, size, (first_rows_at - started) * 1000, (ended - started) * 1000
+    )
 
 
 def _choices(query: QueryExecution, indexes: Sequence[IndexEntry]) -> list[str]:

@@ -53,7 +53,10 @@ def plan_bare_query(node: exp.Expr, catalog: PlannerCatalog, session: SessionNam
 def plan_explain(node: ExplainStatement, catalog: PlannerCatalog, session: SessionNames) -> Explain:
     select = _planned(node.this, new_context(catalog, session))
     return Explain(
-        replace(select, plan=optimize(select.plan)), ExplainKind(node.args["kind"]), select.plan
+        replace(select, plan=optimize(select.plan)),
+        ExplainKind(node.args["kind"]),
+        select.plan,
+        is_json=node.args["format"] == "JSON",
     )
 
 

@@ -52,6 +52,7 @@ class ExplainKind(StrEnum):
     """The kinds of EXPLAIN."""
 
     PLAN = "PLAN"
+    ANALYZE = "ANALYZE"
     TIMESTAMP = "TIMESTAMP"
     OPTIMIZER_TRACE = "OPTIMIZER TRACE"
 
@@ -66,10 +67,12 @@ class ExplainDefinition:
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """EXPLAIN of a SELECT: its plan, its time, or its optimization."""
+    """EXPLAIN of a SELECT: its plan, what running it took, its time, or its optimization."""
 
     select: Select
     kind: ExplainKind
     planned: Plan
     """The plan of the select before the optimizer's rules."""
+    is_json: bool = False
+    """Whether the plan is written as JSON."""
     tag: str = "EXPLAIN"
