@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from benchmarks import (
+    airflow_ticks,
     catalog,
     clusters,
     definitions,
@@ -30,6 +31,7 @@ from benchmarks import (
 )
 
 BENCHMARKS = {
+    "airflow_ticks": airflow_ticks.main,
     "catalog": catalog.main,
     "clusters": clusters.main,
     "definitions": definitions.main,

@@ -18,7 +18,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,12 +114,13 @@ def running(
     port: int | None = None,
     sql_port: int | None = None,
     before: Sequence[Sequence[str]] = (),
+    settings: Mapping[str, str] | None = None,
 ) -> Iterator[Stack]:
     """Start everything, wait until the DAG can be triggered, and stop everything at the end,
     whatever happens.
 
     `before` are commands of Airflow, run on its database with the DAGs in it before anything else
-    writes to it.
+    writes to it. `settings` are variables of all processes, and replace those of the demo.
     """
     home = home.resolve()
     airflow_home, logs = home / "airflow", home / "logs"
@@ -128,7 +129,8 @@ def running(
     free = free_ports(4)
     port, sql_port, spark_port, http_port = port or free[0], sql_port or free[1], *free[2:]
     url = f"http://127.0.0.1:{port}"
-    environment = os.environ | _settings(home, airflow_home, url, spark_port, http_port)
+    own = _settings(home, airflow_home, url, spark_port, http_port)
+    environment = os.environ | own | dict(settings or {})
     password = _password(airflow_home)
     with ExitStack() as stack:
         spark = stack.enter_context(
