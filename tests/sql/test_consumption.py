@@ -65,7 +65,7 @@ def test_a_part_that_the_planner_does_not_know_is_refused_wherever_it_stands(sql
 @pytest.mark.parametrize(
     ("sql", "clause"),
     [
-        ("SELECT * FROM t TABLESAMPLE SYSTEM (10)", "TABLESAMPLE"),
+        ("SELECT * FROM (TABLE t) AS x TABLESAMPLE SYSTEM (10)", "TABLESAMPLE"),
         (
             (
                 "DELETE FROM target WHERE a IN (SELECT a FROM ((SELECT a FROM u) x "

@@ -203,7 +203,10 @@ REFUSED = {
     " SELECT i FROM s)) SELECT * FROM r": ("0A000", "must not read that one"),
     "SELECT * FROM json_each(1, 2) AS g": ("42883", "does not exist"),
     "SELECT DISTINCT day FROM flights FOR UPDATE": ("0A000", "DISTINCT clause"),
-    "SELECT * FROM flights TABLESAMPLE BERNOULLI (1)": ("0A000", "not supported"),
+    "CREATE VIEW v AS SELECT * FROM flights TABLESAMPLE SYSTEM (1)": ("0A000", "random"),
+    "SELECT * FROM flights TABLESAMPLE NONE (1)": ("42704", 'unknown tablesample method "none"'),
+    "SELECT * FROM flights TABLESAMPLE SYSTEM (101) REPEATABLE (1)": ("2202H", "0 and 100"),
+    "SELECT * FROM flights TABLESAMPLE SYSTEM (NULL)": ("0A000", "TABLESAMPLE with NULL"),
     "SELECT interval '1 month' INTERSECT SELECT interval '30 days'": ("0A000", "intervals"),
     "SELECT percentile_cont(0.5) FROM flights": ("42809", "WITHIN GROUP is required"),
     "SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY flight DESC) FROM flights": (

@@ -30,6 +30,7 @@ from reclock.sql.queries.joins import (
 )
 from reclock.sql.queries.outer_aggregates import without_aggregates
 from reclock.sql.queries.planned import scalar_of
+from reclock.sql.queries.sampling import sampled
 from reclock.sql.queries.scope import Scope, ScopeColumn, ScopedPlan
 from reclock.sql.queries.subquery_rows import correlated_error
 from reclock.sql.queries.subquery_syntax import unwrapped
@@ -302,8 +303,10 @@ def _one_relation(node: exp.Expr, context: Context) -> ScopedPlan:
             reject_unsupported(node, "this", "alias", "joins")
             relation = _relation(inner, context)
         case exp.Table():
-            reject_unsupported(node, "this", "db", "catalog", "alias", "joins")
+            reject_unsupported(node, "this", "db", "catalog", "alias", "joins", "sample")
             relation = _table(node, context)
+            if (sample := node.args.get("sample")) is not None:
+                relation = sampled(relation, sample, context)
         case exp.Subquery() if _is_parenthesised_relation(node):
             reject_unsupported(node, "this", "alias", "joins")
             relation = _relation(node.this, context)
