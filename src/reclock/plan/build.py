@@ -110,6 +110,8 @@ def reduce(
     names: Sequence[str] | None = None,
 ) -> Plan:
     """One row a group: the columns ``group_by``, then the ``aggregates``."""
+    if not group_by and not aggregates:
+        return ONE_ROW
     column_names = names or [aggregate.function for aggregate in aggregates]
     wide, spans = with_spans(plan, group_by)
     if wide is plan:

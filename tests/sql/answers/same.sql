@@ -475,3 +475,9 @@ SELECT * FROM (VALUES (2), (1) ORDER BY 1) AS v (x) CROSS JOIN (VALUES (3)) AS w
 SELECT DISTINCT ON (row_number() OVER (ORDER BY g)) g FROM t ORDER BY row_number() OVER (ORDER BY g)
 SELECT DISTINCT ON (rank() OVER (ORDER BY a)) a, g FROM t ORDER BY rank() OVER (ORDER BY a), g DESC
 SELECT DISTINCT ON (1 + lag(g, 1, 0::bigint) OVER (ORDER BY g)) lead(g) OVER (ORDER BY b, g) AS o, g FROM t ORDER BY 1 + lag(g, 1, 0::bigint) OVER (ORDER BY g), o DESC
+SELECT 1 FROM t WHERE 1 / (a - a) = 1 HAVING 1 < 2
+SELECT 1 FROM t WHERE 1 / (a - a) = 1 GROUP BY ()
+SELECT 1 FROM nothing HAVING true
+SELECT count(*) FROM (SELECT 1 FROM t HAVING true) s
+SELECT a, EXISTS (SELECT 1 FROM w WHERE w.a = t.a HAVING true) FROM t
+SELECT position('n' IN b), strpos(b, 'n'), "position"('abc', 'b'), pg_catalog.position(b, 'n') FROM t

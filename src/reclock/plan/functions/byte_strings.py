@@ -212,12 +212,12 @@ for _name, _ends in (("btrim", "both ends"), ("ltrim", "the start"), ("rtrim", "
         exact(((BYTEA, BYTEA), BYTEA)),
         _trimmed(f"bytes_{_name}"),
     )
-for _name, _whole, _searched in (("strpos", 0, 1), ("position", 1, 0)):
+for _name in ("strpos", "position"):
     scalar(
         f"bytes {_name}",
-        "The index of some bytes in others, from 1; 0 if they are not there.",
+        "The index of the second bytes in the first, from 1; 0 if they are not there.",
         exact(((BYTEA, BYTEA), INTEGER)),
-        json_call("bytes_position", f"hex({{{_whole}}})", f"hex({{{_searched}}})"),
+        json_call("bytes_position", "hex({0})", "hex({1})"),
     )
 scalar(
     "bytes overlay",

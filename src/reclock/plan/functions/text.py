@@ -247,20 +247,14 @@ scalar(
     exact(((TEXT, TEXT, TEXT), TEXT)),
     "replace({0}, {1}, {2})",
 )
-scalar(
-    "strpos",
-    "The index of the second text in the first, from 1; 0 if it is not there.",
-    exact(((TEXT, TEXT), INTEGER)),
-    duckdb="CAST(strpos({0}, {1}) AS INTEGER)",
-    spark="locate({1}, {0})",
-)
-scalar(
-    "position",
-    "The index of the first text in the second, from 1; 0 if it is not there.",
-    exact(((TEXT, TEXT), INTEGER)),
-    duckdb="CAST(strpos({1}, {0}) AS INTEGER)",
-    spark="locate({0}, {1})",
-)
+for _name, _which in (("strpos", "the second text in the first"), ("position", "`x` in `y`")):
+    scalar(
+        _name,
+        f"The index of {_which}, from 1; 0 if it is not there.",
+        exact(((TEXT, TEXT), INTEGER)),
+        duckdb="CAST(strpos({0}, {1}) AS INTEGER)",
+        spark="locate({1}, {0})",
+    )
 scalar(
     "left",
     "The first characters; with a negative number, all but the last.",

@@ -33,7 +33,15 @@ from reclock.sql.queries.expressions import (
 )
 from reclock.sql.queries.outer_aggregates import check_level
 from reclock.sql.queries.overloads import call, check_unique, is_open
-from reclock.sql.queries.planned import AggregateCall, OuterRef, TypedExpr, Untyped, has
+from reclock.sql.queries.planned import (
+    AggregateCall,
+    OuterRef,
+    SubqueryValue,
+    TypedExpr,
+    Untyped,
+    has,
+)
+from reclock.sql.queries.row_order import BY_PLACE
 from reclock.sql.queries.scope import Scope
 from reclock.sql.syntax.consumption import tracked_copy
 from reclock.sql.syntax.dialect import to_sql
@@ -54,8 +62,8 @@ SORTED = {"array_agg": 1, "string_agg": 2}
 
 
 def depends_on_order(node: exp.Select) -> bool:
-    """Whether the query calls an aggregate whose value depends on the order of the rows."""
-    names = {*SORTED, *DOCUMENT_AGGREGATES}
+    """Whether the query calls a function whose value depends on the order of the rows."""
+    names = {*SORTED, *DOCUMENT_AGGREGATES, *BY_PLACE}
     return any(function_name(function) in names for function in node.find_all(exp.Anonymous))
 
 
@@ -264,7 +272,7 @@ def _only_where(filter_condition: TypedExpr, value: TypedExpr) -> TypedExpr:
     could raise an error."""
     return (
         Case(((filter_condition, value),), Literal(None, value.type), value.type)
-        if could_error(value)
+        if could_error(value) or has(value, SubqueryValue)
         else value
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from typing import TypeGuard, overload
@@ -261,7 +262,7 @@ def cast(value: Planned, target: ScalarType) -> TypedExpr:
     if target.is_varchar and value.type == TEXT:
         return as_varchar(coerce(value, target))
     if target.is_unconstrained:
-        natural_value = _natural(value)
+        natural_value = _natural(_open_number(value))
         if natural_value is not None:
             return natural_value
         target = (
@@ -313,6 +314,18 @@ def _as_array(value: Planned, target: ScalarType) -> tuple[Planned, ScalarType]:
     if value.type is None or value.type.name is not TypeName.ARRAY or _is_shapeless(value):
         return value, target
     return value, array(target.base, value.type.dimensions)
+
+
+def _open_number(value: Planned) -> Planned:
+    """A constant text that spells a number as a constant of open type. The error of another text is
+    one of the row that it is computed for."""
+    is_text = value.type is not None and value.type.name in (TypeName.TEXT, TypeName.BPCHAR)
+    if not is_text or not isinstance(value, Literal) or value.value is None:
+        return value
+    with suppress(ReclockError):
+        natural(parse_number(value.value), numeric())
+        return Untyped(value.value)
+    return value
 
 
 def _natural(value: Planned) -> TypedExpr | None:

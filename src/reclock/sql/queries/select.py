@@ -41,6 +41,7 @@ from reclock.sql.queries.planned import (
 from reclock.sql.queries.recursion import reads_work_table
 from reclock.sql.queries.row_functions import has_rows, in_windows, spread
 from reclock.sql.queries.row_limits import with_limits
+from reclock.sql.queries.row_order import kept_order, with_ordered_windows
 from reclock.sql.queries.scope import Scope, ScopedPlan
 from reclock.sql.queries.select_items import (
     SelectItem,
@@ -178,6 +179,7 @@ def _finish_select(
         or select.place(by_input(ordering.this, expr_context, "ORDER BY"))
         for ordering in order_nodes
     ]
+    directions = [ordering_of(0, ordering) for ordering in order_nodes]
     unique_on = [select.place(value) for value in distinct_on(node, items, expr_context)]
     check_windows(node.args.get("windows") or (), expr_context)
     having = (
@@ -193,6 +195,15 @@ def _finish_select(
         else []
     )
     everything = [*values, *order, *unique_on, *([having] if having is not None else [])]
+    is_grouped = (
+        bool(node.args.get("group")) or having is not None or any(map(makes_groups, everything))
+    )
+    if not is_grouped:
+        everything = with_ordered_windows(everything, relation.scope)
+        if kept := kept_order(node, everything, relation.scope):
+            directions = list(kept)
+            order = [ColumnRef(key.index, relation.scope.columns[key.index].type) for key in kept]
+            everything += order
     if any(has(expression, OuterRef) for expression in everything):
         raise correlated_error()
     plan = relation.plan
@@ -202,7 +213,7 @@ def _finish_select(
         raise InvalidRecursion(
             "aggregate functions are not allowed in a recursive query's recursive term"
         )
-    if node.args.get("group") or having is not None or any(map(makes_groups, everything)):
+    if is_grouped:
         if any(has(key, OuterRef) for keys in sets for key in keys):
             raise correlated_error()
         if len(sets) > 1:
@@ -227,7 +238,7 @@ def _finish_select(
             plan,
             scalars_of(everything[: len(around_refs)]),
             scalars_of(sorting[: len(order)]),
-            order_nodes,
+            directions,
             scalars_of(sorting[len(order) :]),
         )
         unique_on = []
@@ -243,7 +254,7 @@ def _finish_select(
         around_columns,
         names,
         columns[len(items) : len(items) + len(order)],
-        order_nodes,
+        directions,
         columns[len(items) + len(order) :],
         untyped,
         is_distinct=is_distinct,
@@ -270,7 +281,7 @@ def _shape(
     around_columns: list[Scalar],
     names: list[str],
     order: list[Scalar],
-    order_nodes: list[exp.Expr],
+    directions: Sequence[Ordering],
     unique_on: list[Scalar],
     untyped: frozenset[int],
     *,
@@ -287,8 +298,8 @@ def _shape(
             )
         columns.append(expression)
     orderings = tuple(
-        ordering_of(columns.index(ordering), how)
-        for ordering, how in zip(order, order_nodes, strict=True)
+        replace(how, index=columns.index(ordering))
+        for ordering, how in zip(order, directions, strict=True)
     )
     hidden = [f"order{i + 1}" for i in range(len(columns) - len(values) - len(around_columns))]
     around = range(len(values), len(values) + len(around_columns))
@@ -308,7 +319,7 @@ def _first_rows(
     plan: Plan,
     around_columns: Sequence[Scalar],
     order: Sequence[Scalar],
-    order_nodes: Sequence[exp.Expr],
+    directions: Sequence[Ordering],
     unique_on: Sequence[Scalar],
 ) -> Plan:
     """The first row of ``plan`` in each group of DISTINCT ON, and behind its columns the values
@@ -324,7 +335,7 @@ def _first_rows(
     ]
     around, own_places = places[: len(around_columns)], places[len(around_columns) :]
     orderings = tuple(
-        ordering_of(place, how) for place, how in zip(own_places, order_nodes, strict=False)
+        replace(how, index=place) for place, how in zip(own_places, directions, strict=False)
     )
     return _first(map_columns(plan, computed), around, own_places[len(order) :], orderings)
 

@@ -30,6 +30,7 @@ from reclock.sql.queries.joins import (
 )
 from reclock.sql.queries.outer_aggregates import without_aggregates
 from reclock.sql.queries.planned import scalar_of
+from reclock.sql.queries.row_order import gives_order, keeps_order
 from reclock.sql.queries.sampling import sampled
 from reclock.sql.queries.scope import Scope, ScopeColumn, ScopedPlan
 from reclock.sql.queries.subquery_rows import correlated_error
@@ -52,7 +53,7 @@ def plan_from(node: exp.Select, context: Context) -> ScopedPlan:
     if clause is None:
         return start
     joins = node.args.get("joins") or []
-    if context.around is None and not joins and depends_on_order(node):
+    if context.around is None and not joins and (keeps_order(node) or depends_on_order(node)):
         ordered = _in_order(clause.this, context)
         if ordered is not None:
             return ordered
@@ -62,7 +63,7 @@ def plan_from(node: exp.Select, context: Context) -> ScopedPlan:
 def _in_order(node: exp.Expr, context: Context) -> ScopedPlan | None:
     """The rows of a subquery with ORDER BY, with the columns that it is ordered by, which no name
     reaches; None if ``node`` is something else."""
-    if not isinstance(node, exp.Subquery) or not node.this.args.get("order"):
+    if not gives_order(node):
         return None
     query = context.queries.plan(node, context)
     if not query.order or query.outer_width:

@@ -560,12 +560,14 @@ class QueryParser(JoinParser):
         return self._parse_column_ops(exp.Not(this=result) if is_negated else result)
 
     def _parse_position_call(self) -> exp.Anonymous:
-        part = self._parse_bitwise() or self.missing()
-        if not self._match(TokenType.IN):
+        """``position(part IN whole)``, or the function as it is written, with the whole first."""
+        first = self._parse_bitwise() or self.missing()
+        is_written_in = self._match(TokenType.IN)
+        if not is_written_in and not self._match(TokenType.COMMA):
             self.raise_error("Expected IN")
-        return exp.Anonymous(
-            this="strpos", expressions=[self._parse_bitwise() or self.missing(), part]
-        )
+        second = self._parse_bitwise() or self.missing()
+        arguments = [second, first] if is_written_in else [first, second]
+        return exp.Anonymous(this="position", expressions=arguments)
 
     def _parse_overlay_call(self) -> exp.Anonymous:
         arguments = self._parse_csv(self._parse_disjunction)
