@@ -157,6 +157,14 @@ CASES = (
     Case("ALTER TYPE mood RENAME TO n", owns=("mood",)),
     Case("COMMENT ON TYPE mood IS 'x'", owns=("mood",)),
     Case("DROP TYPE mood CASCADE", owns=("mood",)),
+    Case("CREATE DOMAIN n AS int CHECK (VALUE > 0)", MAKE),
+    Case("CREATE TABLE n (a size)", MAKE),
+    Case("SELECT 1::size"),
+    Case("ALTER DOMAIN size SET DEFAULT 1", owns=("size",)),
+    Case("ALTER DOMAIN size ADD CHECK (VALUE < 9)", owns=("size",)),
+    Case("ALTER DOMAIN size RENAME TO n", owns=("size",)),
+    Case("COMMENT ON DOMAIN size IS 'x'", owns=("size",)),
+    Case("DROP DOMAIN size", owns=("size",)),
     Case("SHOW TYPES"),
     Case("SHOW SEQUENCES"),
     Case("SHOW CREATE TYPE mood"),
@@ -255,6 +263,7 @@ def objects() -> tuple[Any, ...]:
     world.execute(
         f"{FLIGHTS}; CREATE TABLE t (a int); CREATE SEQUENCE counter; "
         "CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE VIEW calm AS SELECT 'ok'::mood AS m; "
+        "CREATE DOMAIN size AS int CHECK (VALUE > 0); "
         "CREATE FUNCTION doubled(a int) RETURNS int RETURN a * 2; "
         "CREATE FUNCTION rows_of_t() RETURNS SETOF t BEGIN ATOMIC SELECT * FROM t; END; "
         f"{AWAY}; {PUBLICATION}; "
@@ -367,6 +376,7 @@ def test_all_other_privileges_do_not_help(case: Case) -> None:
 OWNED = (
     "calm",
     "mood",
+    "size",
     "doubled(integer)",
     "rows_of_t()",
     "outlet",

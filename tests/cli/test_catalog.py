@@ -58,7 +58,7 @@ def test_what_is_dumped_can_be_edited_and_passed_back(live: Environment, tmp_pat
 def test_looking_and_checking_disturb_nobody(live: Environment, tmp_path: Path) -> None:
     before = (live.stores.catalog.upper, live.stores.oracle.read_ts(CATALOG))
     assert catalog(live, "dump").exit_code == 0
-    assert catalog(live, "upgrade-check").stdout == "the catalog can be opened as version 8\n"
+    assert catalog(live, "upgrade-check").stdout == "the catalog can be opened as version 9\n"
     live.stores.catalog.confirm_leadership()
     assert (live.stores.catalog.upper, live.stores.oracle.read_ts(CATALOG)) == before
 

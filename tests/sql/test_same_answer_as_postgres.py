@@ -31,7 +31,7 @@ from reclock.compute.engines.engine import Engine, TableInput
 from reclock.compute.engines.spark import SparkEngine
 from reclock.errors import ReclockError, UnsupportedSql
 from reclock.plan.relational import collections
-from reclock.sql.catalog.entries import TypeEntry
+from reclock.sql.catalog.entries import EnumEntry
 from reclock.sql.names import SessionNames
 from reclock.sql.queries.views import expand
 from reclock.sql.statements.query.values import Select
@@ -64,6 +64,16 @@ _M, _D = [Decimal("1.5"), None, Decimal("-20")], [1.5, None, 0.1]
 MOOD = "CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy', 'a b')"
 MOODS = {"moods": "n int, m mood, s text"}
 """The table of the queries about enums."""
+DOMAINS = (
+    "CREATE DOMAIN positive AS int CHECK (VALUE > 0)",
+    "CREATE DOMAIN small AS positive NOT NULL CONSTRAINT below CHECK (VALUE < 100)",
+    "CREATE DOMAIN code AS varchar(3) CHECK (VALUE ~ '^[a-z]+$')",
+    "CREATE DOMAIN price AS numeric(6, 2) CHECK (VALUE >= 0)",
+    "CREATE DOMAIN fine AS mood CHECK (VALUE <> 'sad')",
+    "CREATE DOMAIN pair AS int[] CHECK (cardinality(VALUE) < 3)",
+)
+GOODS = {"goods": "n int, a positive, c code, q price, m fine, p pair, s text, k int"}
+"""The table of the queries about domains."""
 CODES = {
     "codes": "n int, c char(3), d char(5), b bpchar, v varchar(5), w varchar, x text, a char(3)[]"
 }
@@ -193,6 +203,12 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
         (6, "", "", "zz", "zz ", None, None, ["zz"]),
         (7, "a\t", "a_c", "a", "a\t", "a%", "a%", ["a", "a"]),
     ],
+    "goods": [
+        (1, 1, "abc", Decimal("1.50"), "ok", [1, 2], "5", 0),
+        (2, 99, "a", Decimal("0.00"), "happy", [], "7", 1),
+        (3, None, None, None, None, None, None, 2),
+        (4, 2, "ab", Decimal("9999.99"), "a b", [None], "100", 99),
+    ],
     "moods": [
         (1, "sad", "ok"),
         (2, "happy", "sad"),
@@ -285,8 +301,9 @@ def server(postgres_server) -> Iterator[psycopg.Connection]:
         connection.execute("CREATE SCHEMA answers")
         connection.execute("SET search_path = answers; SET TimeZone = 'UTC'")
         connection.adapters.register_loader("interval", TextLoader)  # Python has no months
-        connection.execute(MOOD)
-        for name, columns in (COLUMNS | MOODS | CODES).items():
+        for definition in (MOOD, *DOMAINS):
+            connection.execute(definition)
+        for name, columns in (COLUMNS | MOODS | GOODS | CODES).items():
             connection.execute(f"CREATE TABLE {name} ({columns})")
             for row in ROWS[name]:
                 values = [str(value) if isinstance(value, Interval) else value for value in row]
@@ -300,8 +317,9 @@ def server(postgres_server) -> Iterator[psycopg.Connection]:
 @pytest.fixture(scope="module")
 def world() -> World:
     world = World()
-    world.execute(MOOD)
-    for name, columns in (COLUMNS | MOODS | CODES).items():
+    for definition in (MOOD, *DOMAINS):
+        world.execute(definition)
+    for name, columns in (COLUMNS | MOODS | GOODS | CODES).items():
         world.execute(f"CREATE TABLE {name} ({columns})")
     return world
 
@@ -409,7 +427,7 @@ def row_types(server: psycopg.Connection) -> dict[int, str]:
 
 def enum_types(world: World) -> dict[int, str]:
     """The names of the world's enums, and of their arrays, by number."""
-    entries = [entry for entry in world.catalog.entries() if isinstance(entry, TypeEntry)]
+    entries = [entry for entry in world.catalog.entries() if isinstance(entry, EnumEntry)]
     return {row.oid: row.name for entry in entries for row in enum_rows(entry.enum)}
 
 
@@ -423,6 +441,7 @@ PRINTED_BY_BOTH = (
         "ranges_on_both",
         "records",
         "characters",
+        "domains",
     ),
 )
 """Files of queries whose printed values are compared, which both engines compute."""

@@ -167,6 +167,17 @@ def column_type_modifier(column: Column) -> int:
     return column.limit.characters + 4
 
 
+def declared_type_oid(column: Column) -> int:
+    """As ``column_type_oid``, but of a domain its own number."""
+    domain = column.type.domain
+    return column_type_oid(column) if domain is None else object_oid(domain.id)
+
+
+def declared_type_modifier(column: Column) -> int:
+    """As ``column_type_modifier``, which a column of a domain has none of."""
+    return column_type_modifier(column) if column.type.domain is None else -1
+
+
 def type_rows() -> Iterator[TypeId]:
     """Every type, those of arrays included, by number."""
     arrays = (

@@ -110,6 +110,9 @@ class ScalarType:
     is_varchar: bool = field(default=False, compare=False)
     """Of a text, whether SQL calls it ``varchar``. It is the same type to everything but what
     compares it with ``char(n)``: there ``varchar`` is that type too, and ``text`` is not."""
+    domain: DomainName | None = field(default=None, compare=False)
+    """The domain that SQL calls the type, whose values are those of the type. It is the same type to
+    everything but what names or declares it."""
 
     def __str__(self) -> str:
         if self.name is TypeName.VECTOR:
@@ -131,6 +134,11 @@ class ScalarType:
         element = None if self.element is None else self.element.unconstrained
         is_unconstrained = self.name in (TypeName.NUMERIC, TypeName.BPCHAR)
         return replace(self, element=element, is_unconstrained=is_unconstrained)
+
+    @property
+    def without_domain(self) -> ScalarType:
+        """The type whose values a domain has; any other type itself."""
+        return self if self.domain is None else replace(self, domain=None)
 
     @property
     def dimensions(self) -> int:
@@ -212,6 +220,15 @@ class ScalarType:
 class RecordField:
     name: str
     type: ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class DomainName:
+    """A domain, the item ``id``. ``name`` and ``qualified`` are as of an enum."""
+
+    id: str
+    name: str
+    qualified: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,7 +384,7 @@ class Column:
     @property
     def sql_type(self) -> str:
         """The type as SQL writes it, with the length."""
-        return str(self.limit or self.type)
+        return self.type.domain.name if self.type.domain else str(self.limit or self.type)
 
 
 @dataclass(frozen=True, slots=True)

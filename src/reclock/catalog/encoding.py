@@ -26,7 +26,7 @@ _NEVER_STORED: Any = {
                 "__all__": {
                     "limit": True,
                     "type": {
-                        *("element", "fields", "enum", "length", "is_varchar"),
+                        *("element", "fields", "enum", "domain", "length", "is_varchar"),
                         *("is_unconstrained", "least_digits", "is_quotient"),
                     },
                 }

@@ -16,7 +16,7 @@ from reclock.catalog.objects import (
 )
 from reclock.catalog.source_indexes import INTROSPECTION_RELATIONS, introspection_source_indexes
 
-CATALOG_VERSION = 8
+CATALOG_VERSION = 9
 """The layout this program reads and writes: the last step of ``catalog_migrations``."""
 
 SYSTEM_ROLE_ID = "s1"

@@ -299,6 +299,25 @@ class CheckViolation(ReclockError):
         self.constraint, self.table = constraint, table
 
 
+class DomainViolation(ReclockError):
+    """A value breaks a constraint of its domain. The SQLSTATE is PostgreSQL's."""
+
+    sqlstate = "23514"
+
+    def __init__(self, domain: str, message: str, *, sqlstate: str = sqlstate) -> None:
+        super().__init__(message)
+        self.domain, self.sqlstate = domain, sqlstate
+
+    @classmethod
+    def of_null(cls, domain: str) -> DomainViolation:
+        return cls(domain, f"domain {domain} does not allow null values", sqlstate="23502")
+
+    @classmethod
+    def of_check(cls, domain: str, constraint: str) -> DomainViolation:
+        message = f'value for domain {domain} violates check constraint "{constraint}"'
+        return cls(domain, message)
+
+
 class BadCopyData(ReclockError):
     """The data of COPY FROM does not have the format and the columns of the statement."""
 

@@ -19,6 +19,7 @@ from reclock.catalog.objects import Item, ItemType, Kind
 from reclock.catalog.roles import acl_of, shown_acl
 from reclock.introspection.connections import CONNECTIONS
 from reclock.introspection.constraints import CONSTRAINTS
+from reclock.introspection.domains import DOMAINS
 from reclock.introspection.empty_catalogs import PG_ABSENT
 from reclock.introspection.for_clients import FOR_CLIENTS
 from reclock.introspection.information_schema import INFORMATION_SCHEMA
@@ -485,6 +486,7 @@ BUILTINS: tuple[Builtin, ...] = (
     *OPERATIONS,
     *FOR_CLIENTS,
     *CONSTRAINTS,
+    *DOMAINS,
     *PG_CATALOG,
     *PG_ABSENT,
     *PG_ACTIVITY,

@@ -13,8 +13,9 @@ from reclock.algebra.object_ids import (
     FIRST_USER,
     TEXTS,
     TypeId,
-    column_type_modifier,
     column_type_oid,
+    declared_type_modifier,
+    declared_type_oid,
     enum_rows,
     object_oid,
     type_oid,
@@ -42,6 +43,7 @@ from reclock.catalog.objects import ItemType, Kind
 from reclock.catalog.roles import held_privileges, is_superuser, memberships, owns, shown_acl
 from reclock.introspection.relation import Builtin, CatalogState, Rows, SystemState, desc
 from reclock.introspection.type_functions import (
+    DOMAIN,
     ENUM,
     TypeFunctions,
     functions_of,
@@ -53,6 +55,17 @@ _ON = ((Kind.ITEM, "relation"), (Kind.SCHEMA, "schema"), (Kind.DATABASE, "databa
 
 
 def _types(state: CatalogState) -> Rows:
+    by_oid = {row[0]: row for row in _value_types(state)}
+    yield from by_oid.values()
+    for facts in state.domains():
+        *_, size, category, _, _, output, _, send, _, _ = by_oid[column_type_oid(facts.base)]
+        shown = (facts.name.qualified[-1], facts.name.name, size, category)
+        functions = (DOMAIN.input, output, DOMAIN.receive, send)
+        yield (object_oid(facts.id), 0, *shown, 0, *functions, *_place(state, facts.id))
+
+
+def _value_types(state: CatalogState) -> Rows:
+    """The types that are no domains."""
     built_in = _namespace_oid(state), object_oid(SYSTEM_ROLE_ID)
     for row in type_rows():
         yield (*_type_row(row, functions_of(row.name)), *built_in)
@@ -60,11 +73,16 @@ def _types(state: CatalogState) -> Rows:
         functions = astuple(functions_of(name))
         yield oid, array_oid, name, sql_name, size, category, 0, *functions, *built_in
     for type in state.enums():
-        item = state.catalog.items[GlobalId(type.id)]
-        place = object_oid(item.schema_id), object_oid(item.owner_role_id)
+        place = _place(state, type.id)
         own, of_arrays = enum_rows(type)
         yield (*_type_row(own, ENUM[1]), *place)
         yield (*_type_row(of_arrays, functions_of(of_arrays.name)), *place)
+
+
+def _place(state: CatalogState, id: str) -> tuple[int, int]:
+    """The schema and the owner of a type that a user defined."""
+    item = state.catalog.items[GlobalId(id)]
+    return object_oid(item.schema_id), object_oid(item.owner_role_id)
 
 
 def _namespace_oid(state: CatalogState) -> int:
@@ -152,7 +170,7 @@ def _columns(state: CatalogState) -> Rows:
     for id_, relation in state.descs.items():
         column_defaults = defaults.get(id_, {})
         for position, column in enumerate(relation.columns, 1):
-            oid, modifier = column_type_oid(column), column_type_modifier(column)
+            oid, modifier = declared_type_oid(column), declared_type_modifier(column)
             default = column_defaults.get(column.name)
             yield (
                 object_oid(id_),
@@ -170,8 +188,8 @@ def _columns(state: CatalogState) -> Rows:
                 object_oid(id_),
                 position,
                 column.name,
-                column_type_oid(column),
-                column_type_modifier(column),
+                declared_type_oid(column),
+                declared_type_modifier(column),
                 False,
                 None,
                 "",
@@ -185,8 +203,8 @@ def _columns(state: CatalogState) -> Rows:
                         constraint.oid,
                         position,
                         column.name,
-                        column_type_oid(column),
-                        column_type_modifier(column),
+                        declared_type_oid(column),
+                        declared_type_modifier(column),
                         False,
                         None,
                         "",

@@ -9,7 +9,7 @@ from typing import Any
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.index_keys import KeyPart
-from reclock.algebra.relations import Column, EnumType, RelationDesc, ScalarType
+from reclock.algebra.relations import Column, DomainName, EnumType, RelationDesc, ScalarType
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.objects import AuditEvent, StorageUsage
 from reclock.catalog.snapshot import CatalogSnapshot
@@ -146,6 +146,28 @@ class FunctionFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class DomainCheckFacts:
+    """A CHECK of a domain, with its condition as SQL."""
+
+    oid: int
+    name: str
+    condition: str
+    is_valid: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DomainFacts:
+    """A domain. ``base`` is the type that it is over, as a column; the default is SQL."""
+
+    id: GlobalId
+    name: DomainName
+    base: Column
+    is_not_null: bool
+    default: str | None
+    checks: tuple[DomainCheckFacts, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CatalogState:
     """Everything from which those system relations compute their rows that follow from the catalog:
     they are the same until it changes. Callables are called only by relations that need them."""
@@ -171,6 +193,7 @@ class CatalogState:
     """The direct dependencies of each object."""
     functions: Callable[[], Iterable[FunctionFacts]]
     enums: Callable[[], Iterable[EnumType]]
+    domains: Callable[[], Iterable[DomainFacts]]
 
 
 @dataclass(frozen=True, slots=True)

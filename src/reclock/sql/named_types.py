@@ -13,9 +13,11 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.object_ids import type_oid
 from reclock.algebra.relations import ScalarType, array, enum
 from reclock.catalog.objects import ItemType
-from reclock.sql.catalog.entries import QuarantinedEntry, TypeEntry
+from reclock.sql.catalog.definitions import DomainDefinition
+from reclock.sql.catalog.entries import DomainEntry, EnumEntry, QuarantinedEntry, TypeEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, fold, identifier
+from reclock.sql.names import parts as name_parts
 
 
 @dataclass(slots=True)
@@ -26,7 +28,7 @@ class TypeScope:
     session: SessionNames
     used: set[GlobalId] = field(default_factory=set)
 
-    def find(self, parts: Sequence[str]) -> ScalarType | None:
+    def find(self, parts: Sequence[str]) -> TypeEntry | None:
         """The type of that name, if it is one. Raises ``ObjectQuarantined``."""
         if not self.catalog.has_types or len(parts) > 3:
             return None
@@ -36,7 +38,7 @@ class TypeScope:
         if not isinstance(entry, TypeEntry):
             return None
         self.used.add(entry.id)
-        return enum(entry.enum)
+        return entry
 
 
 _scope: ContextVar[TypeScope | None] = ContextVar("types", default=None)
@@ -55,14 +57,36 @@ def types_of(catalog: PlannerCatalog, session: SessionNames) -> Iterator[TypeSco
 
 def defined_type(parts: Sequence[str]) -> ScalarType | None:
     """The type of that name that a user defined; None if there is none."""
+    entry = _entry(parts)
+    return None if entry is None else _type_of(entry)
+
+
+def defined_domain(node: exp.Expr) -> DomainDefinition | None:
+    """The domain that the type name means; None if it is no domain."""
+    parts = written_parts(node)
+    entry = _entry(parts) if parts else None
+    return entry.domain if isinstance(entry, DomainEntry) else None
+
+
+def domain_of(type: ScalarType, catalog: PlannerCatalog) -> DomainDefinition | None:
+    """The domain that the type names in the catalog; None if it names none."""
+    entry = None if type.domain is None else catalog.entry(GlobalId(type.domain.id))
+    return entry.domain if isinstance(entry, DomainEntry) else None
+
+
+def _entry(parts: Sequence[str]) -> TypeEntry | None:
     scope = _scope.get()
     return None if scope is None else scope.find(parts)
+
+
+def _type_of(entry: TypeEntry) -> ScalarType:
+    return enum(entry.enum) if isinstance(entry, EnumEntry) else entry.domain.type
 
 
 def type_of_oid(oid: int, catalog: PlannerCatalog) -> ScalarType | None:
     """The type that clients know by this number, if a user defined it, or its elements."""
     for entry in catalog.entries() if catalog.has_types else ():
-        if isinstance(entry, TypeEntry):
+        if isinstance(entry, EnumEntry):
             own = enum(entry.enum)
             for type in (own, array(own)):
                 if type_oid(type) == oid:
@@ -92,6 +116,6 @@ def qualify_types(node: exp.Expr, catalog: PlannerCatalog, session: SessionNames
     scope = TypeScope(catalog, session)
     for kind in node.find_all(exp.DataType):
         parts = written_parts(kind)
-        type = scope.find(parts) if parts else None
-        if type is not None and type.enum is not None:
-            set_parts(kind, type.enum.qualified)
+        entry = scope.find(parts) if parts else None
+        if entry is not None:
+            set_parts(kind, name_parts(entry.name.to_table()))

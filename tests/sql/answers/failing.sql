@@ -298,3 +298,15 @@ SELECT regexp_instr('abcabcabc', 'a.c', 1, 1, 2)
 SELECT 'abcdefg' SIMILAR TO '_bcd#%' ESCAPE '##'
 SELECT make_timestamptz(1973, 7, 15, 8, 15, 55.33, '2')
 SELECT make_timestamptz(2014, 12, 10, 10, 10, 10, '+16')
+SELECT 0::positive
+SELECT k::positive FROM goods
+SELECT n::small FROM goods WHERE n::small > 0 AND NULL::small IS NULL
+SELECT s::small FROM goods
+SELECT (a * 50)::small FROM goods WHERE a IS NOT NULL
+SELECT upper(c)::code FROM goods
+SELECT (q - 2)::price FROM goods
+SELECT m::text::fine FROM moods
+SELECT (p || 3)::pair FROM goods
+SELECT 'sad'::fine
+SELECT 'x'::positive
+SELECT 1e9::price

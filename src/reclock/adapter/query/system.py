@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from reclock.adapter.context.variables import VARIABLES
 from reclock.adapter.query.constraint_facts import constraint_facts
+from reclock.adapter.query.domain_facts import domain_facts
 from reclock.adapter.query.function_facts import function_facts
 from reclock.adapter.query.sequence_facts import default_text, sequence_facts
 from reclock.adapter.timestamps.readiness import broken_objects
@@ -36,10 +37,10 @@ from reclock.quality.docs_index import read_index
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.entries import (
     ConnectionEntry,
+    EnumEntry,
     IndexEntry,
     RelationEntry,
     SinkEntry,
-    TypeEntry,
 )
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.syntax.dialect import to_sql
@@ -102,7 +103,8 @@ def _catalog_state(catalog: PlannerCatalog) -> CatalogState:
             entry.id: entry.depends_on for entry in catalog.entries() if not entry.is_system
         },
         functions=lambda: function_facts(catalog),
-        enums=lambda: [e.enum for e in catalog.entries() if isinstance(e, TypeEntry)],
+        enums=lambda: [e.enum for e in catalog.entries() if isinstance(e, EnumEntry)],
+        domains=lambda: domain_facts(catalog),
     )
 
 

@@ -18,7 +18,7 @@ from reclock.collections.key_counts import KeyCounts
 from reclock.collections.key_hashes import Counts, Hashes, KeyColumns
 from reclock.collections.table_commits import KeyRead
 from reclock.compute.engines.engine import TableInput
-from reclock.errors import CheckViolation, UniqueViolation
+from reclock.errors import CheckViolation, DomainViolation, UniqueViolation
 from reclock.plan.conditions import is_satisfied, is_simple
 from reclock.plan.relational import Filter, Finishing, Get
 from reclock.plan.scalars import Call
@@ -26,6 +26,9 @@ from reclock.runtime.environment import Environment
 from reclock.sql.catalog.constraints import Constraint, ConstraintKind
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.named_types import types_of
+from reclock.sql.names import SessionNames
+from reclock.sql.queries.domains import domain_requirements
 from reclock.sql.statements.tables.declared_constraints import check_condition
 
 _FEW_ROWS = 100
@@ -56,7 +59,8 @@ class ConstraintChecks:
         """Check ``rows``, the changes of one statement with their diffs, which follow ``written``, all
         earlier changes.
 
-        A table that ``is_new`` has no other rows. Raises ``CheckViolation``, ``UniqueViolation``.
+        A table that ``is_new`` has no other rows. Raises ``DomainViolation``, ``CheckViolation``,
+        ``UniqueViolation``.
         """
         constraints = (
             [constraint for constraint in table.table.constraints if constraint.is_enforced]
@@ -66,7 +70,7 @@ class ConstraintChecks:
         checks = [
             constraint for constraint in constraints if constraint.kind is ConstraintKind.CHECK
         ]
-        if checks:
+        if checks or any(column.type.domain for column in table.desc.columns):
             self._check_conditions(table, checks, rows, catalog)
         for constraint in constraints:
             if constraint.is_key:
@@ -215,21 +219,26 @@ class ConstraintChecks:
         added = rows.filter(pc.greater(rows[DIFF_COLUMN], 0)).drop_columns([DIFF_COLUMN])
         if not added.num_rows:
             return
-        for constraint, condition in self._conditions(table, checks, catalog):
+        for condition, violation in self._conditions(table, checks, catalog):
             for row in self._violations(table, condition, added):
+                if isinstance(violation, DomainViolation):
+                    raise violation
                 written = ", ".join("null" if value is None else text_of(value) for value in row)
-                raise CheckViolation(constraint.name, table.name.item, row=written)
+                raise CheckViolation(violation.name, table.name.item, row=written)
 
     @staticmethod
     def _conditions(
         table: RelationEntry, checks: Sequence[Constraint], catalog: PlannerCatalog
-    ) -> list[tuple[Constraint, Any]]:
+    ) -> list[tuple[Any, DomainViolation | Constraint]]:
+        """What each row must meet, and what it breaks otherwise: domains come first."""
         cache_key = ("checks", table.id)
         if cache_key not in catalog.planned:
             in_order = sorted(checks, key=lambda constraint: constraint.name)
-            catalog.planned[cache_key] = [
-                (constraint, check_condition(constraint, table.desc)) for constraint in in_order
-            ]
+            with types_of(catalog, SessionNames()):
+                catalog.planned[cache_key] = [
+                    *domain_requirements(table.desc, catalog),
+                    *((check_condition(check, table.desc), check) for check in in_order),
+                ]
         return catalog.planned[cache_key]  # type: ignore[no-any-return]
 
     def _violations(

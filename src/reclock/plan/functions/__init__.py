@@ -11,6 +11,7 @@ from reclock.plan.functions import (  # noqa: F401  (each registers its function
     byte_strings,
     characters,
     collected,
+    domains,
     formats,
     interval_functions,
     json_path_functions,

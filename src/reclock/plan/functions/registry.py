@@ -131,6 +131,7 @@ def _resolve(
     registry: Mapping[str, Function], name: str, types: Types, constants: Mapping[int, object]
 ) -> Resolved:
     function = registry.get(name)
+    types = tuple(type and type.without_domain for type in types)
     signature = function.resolve(types, constants) if function else None
     if signature is None:
         raise UnknownFunction(name, ["unknown" if type is None else str(type) for type in types])

@@ -85,10 +85,12 @@ def declared(type: ScalarType) -> ScalarType:
 
 def common_type(types: Sequence[ScalarType | None]) -> ScalarType | None:
     """The type that all can be cast to without loss of kind; TEXT if none has a type, None if there
-    is no such type."""
+    is no such type. It is a domain only if all are of this domain."""
     present = [type for type in types if type is not None]
     if not present:
         return TEXT
+    if len({type.domain for type in present}) > 1:
+        present = [type.without_domain for type in present]
     result: ScalarType | None = present[0]
     for type in present[1:]:
         result = result and _common_of_two(result, type)

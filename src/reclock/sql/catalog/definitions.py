@@ -7,7 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.relations import Column, RelationDesc, ScalarType
+from reclock.algebra.relations import (
+    Column,
+    MomentLimit,
+    RelationDesc,
+    ScalarType,
+    TextLimit,
+)
 from reclock.algebra.timestamps import Timestamp
 from reclock.definitions.formats import Format
 from reclock.definitions.sinks import Target as SinkTarget
@@ -125,6 +131,50 @@ class FunctionDefinition:
 
 
 @dataclass(frozen=True, slots=True)
+class DomainCheck:
+    """A CHECK of a domain. ``condition`` is syntax, in which the column ``value`` is the value."""
+
+    name: str
+    condition: Any
+    is_valid: bool = True
+    """Whether the values that were stored before the constraint were checked."""
+
+
+@dataclass(frozen=True, slots=True)
+class DomainDefinition:
+    """The definition of a domain: ``type``, which names it, and the ``limit`` of its base type.
+
+    ``base`` is the name of the base type and ``default`` an expression, or None, as syntax. A domain
+    over another has that one as ``parent``.
+    """
+
+    type: ScalarType
+    limit: TextLimit | MomentLimit | None
+    base: Any
+    default: Any
+    is_not_null: bool
+    checks: tuple[DomainCheck, ...]
+    parent: DomainDefinition | None = None
+
+    @property
+    def lineage(self) -> tuple[DomainDefinition, ...]:
+        """The domain, behind those that it is over."""
+        return (*(self.parent.lineage if self.parent is not None else ()), self)
+
+    @property
+    def value_type(self) -> Any:
+        """The name of the type of its values, which is no domain, as syntax."""
+        return self.lineage[0].base
+
+    @property
+    def inherited_default(self) -> Any:
+        """The default of the domain, or else of the one that it is over."""
+        if self.default is not None or self.parent is None:
+            return self.default
+        return self.parent.inherited_default
+
+
+@dataclass(frozen=True, slots=True)
 class TableDefinition:
     """The definition of a table. ``defaults`` are the expressions of DEFAULT, or None, as syntax;
     ``generated`` are the columns that take their default from a sequence, by position.
@@ -136,6 +186,13 @@ class TableDefinition:
     defaults: tuple[Any, ...]
     constraints: tuple[Constraint, ...] = ()
     generated: Mapping[int, GeneratedColumn] = field(default_factory=dict)
+    domain_defaults: Mapping[int, Any] = field(default_factory=dict)
+    """The defaults of the domains that columns have, by position."""
+
+    def default(self, position: int) -> Any:
+        """The default of a column, or else of its domain, as syntax; None if there is none."""
+        own = self.defaults[position]
+        return self.domain_defaults.get(position) if own is None else own
 
     @property
     def primary_key(self) -> tuple[str, ...]:

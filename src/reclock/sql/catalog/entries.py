@@ -12,6 +12,7 @@ from reclock.definitions.connections import Connection
 from reclock.errors import ObjectQuarantined
 from reclock.plan.relational import Plan
 from reclock.sql.catalog.definitions import (
+    DomainDefinition,
     FunctionDefinition,
     SequenceDefinition,
     SinkDefinition,
@@ -174,8 +175,8 @@ class FunctionEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class TypeEntry:
-    """A type that a user defined."""
+class EnumEntry:
+    """An enum that a user defined."""
 
     id: GlobalId
     name: QualifiedName
@@ -184,6 +185,22 @@ class TypeEntry:
     type: ItemType = ItemType.TYPE
     depends_on: frozenset[GlobalId] = frozenset()
     is_system: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DomainEntry:
+    """A domain that a user defined. It depends on the enum or domain that it is over."""
+
+    id: GlobalId
+    name: QualifiedName
+    domain: DomainDefinition
+    create_sql: str
+    depends_on: frozenset[GlobalId] = frozenset()
+    type: ItemType = ItemType.TYPE
+    is_system: bool = False
+
+
+TypeEntry = EnumEntry | DomainEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +230,7 @@ Entry = (
     | SinkEntry
     | SequenceEntry
     | FunctionEntry
-    | TypeEntry
+    | EnumEntry
+    | DomainEntry
     | QuarantinedEntry
 )

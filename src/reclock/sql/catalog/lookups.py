@@ -16,7 +16,7 @@ from reclock.errors import (
     UnsupportedSql,
     WrongObjectType,
 )
-from reclock.sql.catalog.entries import Entry, QuarantinedEntry
+from reclock.sql.catalog.entries import DomainEntry, Entry, QuarantinedEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, parts
 from reclock.sql.syntax import nodes
@@ -33,6 +33,7 @@ _TYPES = {
     "SEQUENCE": ItemType.SEQUENCE,
     "FUNCTION": ItemType.FUNCTION,
     "TYPE": ItemType.TYPE,
+    "DOMAIN": ItemType.TYPE,
 }
 
 
@@ -74,12 +75,17 @@ def find_object(
             raise UnknownFunction(
                 written, [types] if types else [], hint="SHOW FUNCTIONS lists the functions"
             )
+        if kind == "DOMAIN":
+            raise UnknownObject("type", ".".join(name))
         if kind in ("INDEX", "SINK", "SECRET", "CONNECTION", "SEQUENCE", "TYPE"):
             raise UnknownObject(kind.lower(), ".".join(name))
         catalog.resolve(name, session)
         raise UnknownRelation(".".join(name))
     is_materialized = entry.type is ItemType.VIEW and bool(catalog.indexes_on(entry.id))
-    if entry.type is not _TYPES[kind] or (kind == "MATERIALIZED VIEW" and not is_materialized):
+    is_other = (kind == "MATERIALIZED VIEW" and not is_materialized) or (
+        kind == "DOMAIN" and not isinstance(entry, DomainEntry)
+    )
+    if entry.type is not _TYPES[kind] or is_other:
         raise WrongObjectType(str(entry.name), kind.lower(), entry.type.value.replace("_", " "))
     return entry
 

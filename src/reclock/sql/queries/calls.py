@@ -20,6 +20,7 @@ from reclock.algebra.relations import (
     REGROLE,
     REGTYPE,
     TEXT,
+    VARCHAR,
     ScalarType,
     TypeName,
     array,
@@ -39,6 +40,7 @@ from reclock.plan.functions.blanks import WITH_BLANKS
 from reclock.plan.functions.byte_strings import OF_BYTES
 from reclock.plan.functions.logic import IDENTIFIER
 from reclock.plan.scalars import Call, Case, Cast, Literal, Parameter
+from reclock.sql.named_types import defined_domain
 from reclock.sql.names import fold
 from reclock.sql.queries.aggregate_calls import (
     DOCUMENT_AGGREGATES,
@@ -54,7 +56,15 @@ from reclock.sql.queries.catalog_functions import (
     expression,
     with_arguments,
 )
-from reclock.sql.queries.coercion import as_varchar, cast, coerce, default_to_text, expect, limited
+from reclock.sql.queries.coercion import (
+    cast,
+    coerce,
+    default_to_text,
+    expect,
+    limited,
+    with_type_name,
+)
+from reclock.sql.queries.domains import in_domain
 from reclock.sql.queries.enum_functions import ENUM_FUNCTIONS, enum_call
 from reclock.sql.queries.expressions import (
     SESSION_WORDS,
@@ -94,6 +104,7 @@ from reclock.sql.queries.scope import Scope, ScopeColumn
 from reclock.sql.queries.session_functions import SEQUENCE_FUNCTIONS, is_about_session, signature
 from reclock.sql.queries.sql_functions import overload
 from reclock.sql.queries.type_names import full_name, moment_limit, scalar_type, text_limit
+from reclock.sql.syntax.consumption import consume
 from reclock.sql.syntax.dialect import to_sql
 from reclock.sql.syntax.expressions import CALLED_TYPES
 
@@ -101,12 +112,18 @@ from reclock.sql.syntax.expressions import CALLED_TYPES
 @scalar.register
 def _cast(node: exp.Cast, context: ExprContext) -> TypedExpr:
     reject_unsupported(node, "this", "to")
+    domain = defined_domain(node.args["to"])
+    if domain is not None:
+        consume(node.args["to"])
+        value = typed(exp.Cast(this=node.this, to=domain.value_type.copy()), context)
+        return in_domain(value, domain)
     limit = text_limit(node.args["to"])
     if limit is not None:
         text = _cast_to(scalar(node.this, context), TEXT, context)
         if limit.is_name or limit.is_letter:
             return limited(text, limit)
-        return as_varchar(call("left", [text, Literal(limit.characters, INTEGER)]))
+        shortened = call("left", [text, Literal(limit.characters, INTEGER)])
+        return with_type_name(shortened, VARCHAR)
     if (precision := moment_limit(node.args["to"])) is not None:
         return limited(_cast_to(scalar(node.this, context), precision.type, context), precision)
     target = scalar_type(node.args["to"])

@@ -260,7 +260,7 @@ def cast(value: Planned, target: ScalarType) -> TypedExpr:
     if target.name is TypeName.BPCHAR:
         return _bpchar(value) if target.length is None else _cut(value, target)
     if target.is_varchar and value.type == TEXT:
-        return as_varchar(coerce(value, target))
+        return with_type_name(coerce(value, target), VARCHAR)
     if target.is_unconstrained:
         natural_value = _natural(_open_number(value))
         if natural_value is not None:
@@ -271,13 +271,13 @@ def cast(value: Planned, target: ScalarType) -> TypedExpr:
     return coerce(value, target if isinstance(value, Untyped) else resolve_cast(value.type, target))
 
 
-def as_varchar(text: TypedExpr) -> TypedExpr:
-    """``text`` as a ``varchar``."""
-    match text:
+def with_type_name(value: TypedExpr, type: ScalarType) -> TypedExpr:
+    """``value``, which is of the same type by another name, such as ``varchar`` or a domain."""
+    match value:
         case Literal() | ColumnRef() | OuterRef() | Call():
-            return replace(text, type=VARCHAR)
+            return replace(value, type=type)
         case _:
-            return Cast(text, VARCHAR)
+            return Cast(value, type)
 
 
 def _bpchar(value: Planned) -> TypedExpr:

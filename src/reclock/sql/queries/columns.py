@@ -19,6 +19,7 @@ from reclock.errors import (
     SqlSyntaxError,
     UnsupportedSql,
 )
+from reclock.sql.named_types import defined_domain
 from reclock.sql.queries.type_names import column_limit, scalar_type
 
 
@@ -58,7 +59,8 @@ def _check_distinct_in_lake(names: Iterable[str]) -> None:
 def declared_column(name: str, kind: exp.Expr, is_nullable: bool) -> Column:
     """A column of a definition. ``varchar(n)`` is text with a length."""
     limit = column_limit(kind)
-    type = limit.type if isinstance(limit, TextLimit) else scalar_type(kind)
+    is_text = isinstance(limit, TextLimit) and defined_domain(kind) is None
+    type = limit.type if limit is not None and is_text else scalar_type(kind)
     return Column(name, type, is_nullable, limit)
 
 

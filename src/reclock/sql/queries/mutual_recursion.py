@@ -25,7 +25,7 @@ from reclock.sql.queries.coercion import assign
 from reclock.sql.queries.context import Context
 from reclock.sql.queries.expressions import reject_unsupported
 from reclock.sql.queries.recursion import unused_id
-from reclock.sql.queries.type_names import column_limit, scalar_type
+from reclock.sql.queries.type_names import column_limit, reject_domain, scalar_type
 from reclock.sql.syntax import nodes
 
 
@@ -80,6 +80,7 @@ def _declared(query: str, columns: Sequence[exp.ColumnDef]) -> list[Column]:
             raise SqlSyntaxError(
                 f'column "{name}" of WITH query "{query}" specified more than once'
             )
+        reject_domain(kind, "WITH MUTUALLY RECURSIVE")
         declared.append(Column(name, scalar_type(kind), limit=column_limit(kind)))
     return declared
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reclock.algebra.object_ids import PSEUDO_TYPES, TEXTS, object_oid, type_oid, type_rows
-from reclock.algebra.relations import ScalarType, TypeName
+from reclock.algebra.object_ids import PSEUDO_TYPES, TEXTS, declared_type_oid, object_oid, type_rows
+from reclock.algebra.relations import Column, ScalarType, TypeName
 from reclock.catalog.objects import Kind
 from reclock.errors import InvalidOption, ReclockError, UnknownObject, UnknownRelation
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -39,7 +39,7 @@ def named_object(
             if name in _PSEUDO_TYPES
             else TEXTS[name][0]
             if name in TEXTS
-            else type_oid(_type(text))
+            else declared_type_oid(Column(name, _type(text)))
         )
     if target.name is TypeName.OID and catalog.snapshot is not None:
         database = catalog.snapshot.by_name(Kind.DATABASE, text)

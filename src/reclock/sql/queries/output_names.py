@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from reclock.sql.named_types import written_parts
 from reclock.sql.names import fold
 from reclock.sql.queries.expressions import SESSION_WORDS
 
@@ -92,4 +93,6 @@ def _type_name(node: exp.Expr) -> str:
         return _type_name(node.expressions[0])
     if isinstance(node, exp.DataType) and node.this in _TYPES:
         return _TYPES[node.this]
+    if written := written_parts(node):
+        return written[-1]
     return node.sql("postgres").lower().split("(")[0].strip('"')

@@ -19,6 +19,7 @@ from reclock.sql.queries.planned import OuterRef, TypedExpr, has, scalar_of, sca
 from reclock.sql.queries.row_functions import ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope, ScopeColumn, ScopedPlan
 from reclock.sql.queries.subquery_rows import correlated_error
+from reclock.sql.queries.type_names import reject_domain
 
 RECORD_FUNCTIONS = frozenset({"jsonb_to_record", "jsonb_to_recordset"})
 
@@ -70,6 +71,7 @@ def rows_of_records(
 def _field(record: TypedExpr, column: exp.ColumnDef) -> TypedExpr:
     """The field with the name of the column, as its type reads it; NULL if there is none."""
     name = fold(column.this)
+    reject_domain(column.args["kind"], "a list of columns")
     declared, key = declared_column(name, column.args["kind"], True), Literal(name, TEXT)
     if declared.type == JSONB:
         return call("->", [record, key])

@@ -52,7 +52,7 @@ from reclock.errors import (
     UnknownObject,
     UnsupportedSql,
 )
-from reclock.sql.named_types import defined_type, set_parts, written_parts
+from reclock.sql.named_types import defined_domain, defined_type, set_parts, written_parts
 from reclock.sql.names import fold
 from reclock.sql.syntax.dialect import to_sql
 
@@ -112,7 +112,7 @@ def scalar_type(node: exp.Expr) -> ScalarType:
     if node.this == exp.DType.USERDEFINED:
         return _named_type(node)
     if node.this == exp.DType.ARRAY and len(sizes) == 1:
-        return array(scalar_type(sizes[0]))
+        return array(_element_type(sizes[0]))
     if node.this == exp.DType.DECIMAL:
         return _numeric(
             [size.this.name if isinstance(size, exp.DataTypeParam) else size.name for size in sizes]
@@ -134,10 +134,31 @@ def scalar_type(node: exp.Expr) -> ScalarType:
     return _TYPES[node.this]
 
 
+def _element_type(node: exp.Expr) -> ScalarType:
+    reject_domain(node, "an array")
+    return scalar_type(node)
+
+
+def reject_domain(node: exp.Expr, where: str) -> None:
+    """Raises ``UnsupportedSql`` if the type is a domain, whose values nothing would check there."""
+    domain = defined_domain(node)
+    if domain is not None:
+        raise UnsupportedSql(
+            f"the domain {domain.type.domain and domain.type.domain.name} is not supported in {where}",
+            hint="use its base type",
+        )
+
+
 def full_name(type: ScalarType) -> str:
     """The name by which ``regtype`` finds the type, whatever the search path."""
-    is_defined = type.base.enum is not None
+    is_defined = _defined_name(type) is not None
     return to_sql(type_syntax(type)) if is_defined else str(type.unconstrained)
+
+
+def _defined_name(type: ScalarType) -> tuple[str, ...] | None:
+    """The parts of the full name of a type that a user defined, or that is an array of such."""
+    defined = type.domain or type.base.enum
+    return None if defined is None else defined.qualified
 
 
 def is_name_type(node: exp.Expr) -> bool:
@@ -189,8 +210,9 @@ def moment_limit(node: exp.Expr) -> MomentLimit | None:
 
 
 def column_limit(node: exp.Expr) -> TextLimit | MomentLimit | None:
-    """The limit that a type with a length or a precision sets."""
-    return text_limit(node) or moment_limit(node)
+    """The limit that a type with a length or a precision sets, or a domain over one."""
+    domain = defined_domain(node)
+    return domain.limit if domain is not None else text_limit(node) or moment_limit(node)
 
 
 _MOST_CHARACTERS = 10_485_760
@@ -223,11 +245,12 @@ def _named_type(node: exp.DataType) -> ScalarType:
 
 def type_syntax(type: ScalarType) -> exp.DataType:
     """The type as SQL writes it, by its full name."""
-    if type.base.enum is None:
+    qualified = _defined_name(type)
+    if qualified is None:
         return exp.DataType.build(str(type), dialect="postgres")
     node = exp.DataType(this=exp.DType.USERDEFINED)
-    set_parts(node, type.base.enum.qualified)
-    for _ in range(type.dimensions):
+    set_parts(node, qualified)
+    for _ in range(0 if type.domain is not None else type.dimensions):
         node = exp.DataType(this=exp.DType.ARRAY, expressions=[node], nested=True)
     return node
 

@@ -6,11 +6,15 @@ SELECT
   a.attnum,  -- ordinal_position integer
   d.adbin,  -- column_default text
   CASE WHEN a.attnotnull THEN 'NO' ELSE 'YES' END,  -- is_nullable text
-  CASE t.category WHEN 'A' THEN 'ARRAY' WHEN 'E' THEN 'USER-DEFINED' ELSE t.sql_name END,  -- data_type text
-  -- character_maximum_length integer
-  CASE WHEN t.name IN ('bpchar', 'varchar') AND a.atttypmod > 4 THEN a.atttypmod - 4 END,
   CASE
-    WHEN a.atttypid = 1700 AND a.atttypmod > 4 THEN (a.atttypmod - 4) / 65536
+    WHEN t.category = 'A' THEN 'ARRAY'
+    WHEN u.nspname = 'pg_catalog' THEN t.sql_name
+    ELSE 'USER-DEFINED'
+  END,  -- data_type text
+  -- character_maximum_length integer
+  CASE WHEN t.name IN ('bpchar', 'varchar') AND a.type_modifier > 4 THEN a.type_modifier - 4 END,
+  CASE
+    WHEN a.type_oid = 1700 AND a.type_modifier > 4 THEN (a.type_modifier - 4) / 65536
     WHEN t.name IN ('int2', 'int4', 'int8', 'float4', 'float8') THEN CASE t.name
       WHEN 'int2' THEN 16
       WHEN 'int4' THEN 32
@@ -20,14 +24,17 @@ SELECT
     END
   END,  -- numeric_precision integer
   -- numeric_precision_radix integer
-  CASE WHEN a.atttypid = 1700 AND a.atttypmod > 4 THEN 10 WHEN t.category = 'N' THEN 2 END,
+  CASE WHEN a.type_oid = 1700 AND a.type_modifier > 4 THEN 10 WHEN t.category = 'N' THEN 2 END,
   CASE
-    WHEN a.atttypid = 1700 AND a.atttypmod > 4 THEN (a.atttypmod - 4) % 65536
+    WHEN a.type_oid = 1700 AND a.type_modifier > 4 THEN (a.type_modifier - 4) % 65536
     WHEN t.name LIKE 'int_' THEN 0
   END,  -- numeric_scale integer
   CASE WHEN t.name = 'date' THEN 0
-    WHEN a.atttypid IN (1083, 1114, 1184) AND a.atttypmod >= 0 THEN a.atttypmod
+    WHEN a.type_oid IN (1083, 1114, 1184) AND a.type_modifier >= 0 THEN a.type_modifier
     WHEN t.category = 'D' THEN 6 END,  -- datetime_precision integer
+  CASE WHEN a.domain_name IS NOT NULL THEN current_database() END,  -- domain_catalog text
+  a.domain_schema,  -- domain_schema text
+  a.domain_name,  -- domain_name text
   current_database(),  -- udt_catalog text
   u.nspname,  -- udt_schema text
   t.name,  -- udt_name text
@@ -41,10 +48,21 @@ SELECT
   CASE q.is_cyclic WHEN TRUE THEN 'YES' ELSE 'NO' END,  -- identity_cycle text
   'NEVER',  -- is_generated text
   CASE WHEN c.relkind = 'r' THEN 'YES' ELSE 'NO' END  -- is_updatable text
-FROM pg_catalog.pg_attribute AS a
+FROM (
+  SELECT
+    a.*,
+    CASE WHEN d.oid IS NULL THEN a.atttypid ELSE d.base_oid END AS type_oid,
+    CASE WHEN d.oid IS NULL THEN a.atttypmod ELSE d.base_modifier END AS type_modifier,
+    s.nspname AS domain_schema,
+    t.name AS domain_name
+  FROM pg_catalog.pg_attribute AS a
+  LEFT JOIN mz_internal.mz_domains AS d ON d.oid = a.atttypid
+  LEFT JOIN mz_internal.mz_types AS t ON t.oid = d.oid
+  LEFT JOIN pg_catalog.pg_namespace AS s ON s.oid = t.namespace_oid
+) AS a
 JOIN pg_catalog.pg_class AS c ON c.oid = a.attrelid
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-JOIN mz_internal.mz_types AS t ON t.oid = a.atttypid
+JOIN mz_internal.mz_types AS t ON t.oid = a.type_oid
 JOIN pg_catalog.pg_namespace AS u ON u.oid = t.namespace_oid
 LEFT JOIN pg_catalog.pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 LEFT JOIN mz_internal.mz_sequences AS q

@@ -23,3 +23,29 @@ SELECT
   c.condition  -- conbin text
 FROM mz_internal.mz_constraints AS c
 JOIN pg_catalog.pg_class AS t ON t.oid = c.table_oid
+UNION ALL
+SELECT
+  c.oid,
+  c.name,
+  t.typnamespace,
+  'c',
+  FALSE,
+  FALSE,
+  TRUE,
+  c.is_valid,
+  0,
+  c.domain_oid,
+  0,
+  0,
+  0,
+  ' ',
+  ' ',
+  ' ',
+  TRUE,
+  0,
+  FALSE,
+  NULL,
+  NULL,
+  c.condition
+FROM mz_internal.mz_domain_constraints AS c
+JOIN pg_catalog.pg_type AS t ON t.oid = c.domain_oid

@@ -5,7 +5,7 @@ SELECT
   t.owner_oid,  -- typowner oid
   t.size,  -- typlen smallint
   t.size IN (1, 2, 4, 8),  -- typbyval boolean
-  CASE t.category WHEN 'R' THEN 'r' WHEN 'P' THEN 'p' WHEN 'E' THEN 'e' ELSE 'b' END,  -- typtype "char"
+  CASE WHEN d.oid IS NOT NULL THEN 'd' ELSE CASE t.category WHEN 'R' THEN 'r' WHEN 'P' THEN 'p' WHEN 'E' THEN 'e' ELSE 'b' END END,  -- typtype "char"
   t.category,  -- typcategory text
   FALSE,  -- typispreferred boolean
   TRUE,  -- typisdefined boolean
@@ -17,12 +17,13 @@ SELECT
   t.output,  -- typoutput regproc
   t.receive,  -- typreceive regproc
   t.send,  -- typsend regproc
-  FALSE,  -- typnotnull boolean
-  0,  -- typbasetype oid
-  -1,  -- typtypmod integer
+  coalesce(d.not_null, FALSE),  -- typnotnull boolean
+  coalesce(d.base_oid, 0),  -- typbasetype oid
+  coalesce(d.base_modifier, -1),  -- typtypmod integer
   0,  -- typndims integer
   CASE WHEN t.category = 'S' THEN 100 ELSE 0 END,  -- typcollation oid
-  NULL,  -- typdefault text
+  d.default_sql,  -- typdefault text
   NULL  -- typacl text[]
 FROM mz_internal.mz_types AS t
 JOIN pg_catalog.pg_namespace AS n ON n.oid = t.namespace_oid
+LEFT JOIN mz_internal.mz_domains AS d ON d.oid = t.oid

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from reclock.algebra.relations import TEXT, ScalarType, TypeName, numeric
 from reclock.sql.names import parts
-from reclock.sql.queries.type_names import scalar_type, text_limit
+from reclock.sql.queries.type_names import reject_domain, scalar_type, text_limit
 from reclock.sql.statements.functions.names_syntax import FunctionName
 
 
@@ -29,5 +29,6 @@ def object_parts(name: exp.Table) -> tuple[str, ...]:
 
 def parameter_type(kind: exp.Expr) -> ScalarType:
     """The type of a parameter or result. As in PostgreSQL, its length or precision says nothing."""
+    reject_domain(kind, "the signature of a function")
     type = TEXT if text_limit(kind) is not None else scalar_type(kind)
     return numeric() if type.name is TypeName.NUMERIC else type

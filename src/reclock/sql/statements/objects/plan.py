@@ -60,7 +60,7 @@ def plan_drop(
     notices = []
     for name in map(object_parts, node.args["names"]):
         if node.args.get("exists") and find_named(name, kind, catalog, session) is None:
-            notices.append(f'{kind.lower()} "{".".join(name)}" does not exist, skipping')
+            notices.append(f'{_noun(kind)} "{".".join(name)}" does not exist, skipping')
             continue
         entry = find_object(name, kind, catalog, session, may_be_quarantined=True)
         if entry.is_system:
@@ -81,10 +81,15 @@ def plan_drop(
         )
     if dependents and node.args.get("behavior") != "CASCADE":
         first = next(iter(targets.values()))
-        raise DependentObjects(kind.lower(), str(first.name), dependents)
+        raise DependentObjects(_noun(kind), str(first.name), dependents)
     check_tables_named(ids, targets, catalog)
     names = tuple(gone.name for id in ids if (gone := catalog.entry(id)) is not None)
     return Drop(kind.lower(), ids, names, frozenset(targets), tuple(notices), redefined)
+
+
+def _noun(kind: str) -> str:
+    """What messages call an object of the kind: a domain is a type."""
+    return "type" if kind == "DOMAIN" else kind.lower()
 
 
 def _check_not_the_last(

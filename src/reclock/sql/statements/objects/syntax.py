@@ -10,6 +10,7 @@ from sqlglot.generator import Generator
 from reclock.errors import UnsupportedSql
 from reclock.sql.statements.functions.names_syntax import object_name
 from reclock.sql.statements.tables.alter_syntax import rename_part
+from reclock.sql.statements.types.domains_syntax import rename_constraint
 from reclock.sql.statements.types.syntax import rename_value
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
@@ -19,7 +20,8 @@ from reclock.sql.syntax.writing import generates, joined, listed, when
 
 class DropStatement(Statement):
     """``kind`` is ``SOURCE``, ``TABLE``, ``VIEW``, ``MATERIALIZED VIEW``, ``INDEX``, ``SINK``,
-    ``SECRET``, ``CONNECTION``, ``SEQUENCE``, ``FUNCTION`` or ``TYPE``.
+    ``SECRET``, ``CONNECTION``, ``SEQUENCE``, ``FUNCTION``, ``TYPE`` or
+    ``DOMAIN``.
 
     ``behavior`` is ``CASCADE``, ``RESTRICT`` or absent.
     """
@@ -33,8 +35,8 @@ class DropStatement(Statement):
 
 
 class AlterRenameStatement(Statement):
-    """``kind`` is ``SOURCE``, ``TABLE``, ``SECRET``, ``CONNECTION``, ``SEQUENCE``, ``FUNCTION`` or
-    ``TYPE``."""
+    """``kind`` is ``SOURCE``, ``TABLE``, ``SECRET``, ``CONNECTION``, ``SEQUENCE``, ``FUNCTION``,
+    ``TYPE`` or ``DOMAIN``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": True, "exists": False, "to": True}
 
@@ -46,7 +48,7 @@ class AlterOwnerStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": True, "to": True}
 
 
-_KINDS = "SOURCE|TABLE|VIEW|INDEX|SINK|SECRET|CONNECTION|SEQUENCE|FUNCTION|TYPE"
+_KINDS = "SOURCE|TABLE|VIEW|INDEX|SINK|SECRET|CONNECTION|SEQUENCE|FUNCTION|TYPE|DOMAIN"
 
 
 @parses(f"DROP {_KINDS}", "DROP MATERIALIZED VIEW")
@@ -70,6 +72,8 @@ def alter(parser: StatementParser, words: tuple[str, ...]) -> Statement:
             return rename_part(parser, name, exists)
         if kind == "TYPE" and parser.sees("VALUE"):
             return rename_value(parser, name)
+        if kind == "DOMAIN" and parser.sees("CONSTRAINT"):
+            return rename_constraint(parser, name)
         parser.expect("TO")
         return AlterRenameStatement(kind=kind, this=name, exists=exists, to=parser.name())
     alteration = alteration_of(kind)

@@ -163,7 +163,7 @@ def _targets(parser: StatementParser) -> tuple[str, list[exp.Expression] | None]
         return "ALL TABLES IN SCHEMA", parser.comma_list(StatementParser.object_name)
     after = parser.next_token.text.upper() if parser.next_token else ""
     is_name = after in (".", ",", "TO", "FROM")
-    if not is_name and parser.accept("TYPE"):
+    if not is_name and parser.accept_any(("TYPE", "DOMAIN")):
         raise UnsupportedSql(
             "privileges on types are not supported", hint="every role may use them"
         )

@@ -20,6 +20,7 @@ from reclock.definitions.formats import (
 from reclock.errors import InvalidOption, SqlSyntaxError
 from reclock.sql.names import fold
 from reclock.sql.queries.columns import check_columns, check_stored, declared_column
+from reclock.sql.queries.type_names import reject_domain
 from reclock.sql.statements.sources.formats_syntax import (
     JsonFormatClause,
     KeyValueFormat,
@@ -51,6 +52,8 @@ def reject_clauses(node: CreateSourceStatement, subject: str, *arguments: str) -
 
 
 def declared_columns(node: exp.Expression) -> tuple[Column, ...]:
+    for column in node.args.get("columns") or ():
+        reject_domain(column.args["kind"], "a source")
     columns = tuple(
         declared_column(fold(column.this), column.args["kind"], not column.args.get("not_null"))
         for column in node.args.get("columns") or ()

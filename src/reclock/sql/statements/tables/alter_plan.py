@@ -261,7 +261,8 @@ class _Change:
         desc = self._desc
         old = desc.columns[desc.names.index(fold(column.this))]
         new = declared_column(old.name, kind, old.is_nullable)
-        if new == old and using is None:
+        is_same_domain = new.type.domain == old.type.domain
+        if new == old and is_same_domain and using is None:
             return
         is_longer = old.limit is not None and (
             new.limit is None
@@ -271,7 +272,7 @@ class _Change:
             )
         )
         column.set("kind", kind)
-        if using is not None or new.type != old.type or not is_longer:
+        if using is not None or new.type != old.type or not (is_longer and is_same_domain):
             is_identity = bool(column.args.get("identity"))
             if is_identity and not new.type.is_integer:
                 raise InvalidConstraint(

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from reclock.algebra.relations import Column, RelationDesc
 from reclock.errors import TypeMismatch
+from reclock.sql.named_types import defined_domain
 from reclock.sql.names import QualifiedName, fold, identifier, parts, quote
 from reclock.sql.parameters import NO_PARAMETERS
 from reclock.sql.queries.coercion import assign
@@ -56,6 +57,9 @@ class ColumnChanges:
     def add(self, name: str, column: TableColumn, *, is_generated: bool) -> None:
         """Add a column at the end."""
         default, type = column.args.get("default"), to_sql(column.args["kind"])
+        domain = defined_domain(column.args["kind"])
+        if default is None and domain is not None:
+            default = domain.inherited_default
         if is_generated:
             self.generated.add(name)
             default = None

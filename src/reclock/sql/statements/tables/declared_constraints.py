@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from reclock.algebra.relations import BOOLEAN, RelationDesc, TypeName
+from reclock.algebra.relations import RelationDesc, TypeName
 from reclock.errors import (
-    AggregateNotAllowed,
     InvalidConstraint,
     UnknownColumn,
     UnsupportedSql,
@@ -26,10 +25,9 @@ from reclock.sql.catalog.constraints import Constraint, ConstraintKind
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, nearest, parts
 from reclock.sql.parameters import NO_PARAMETERS
-from reclock.sql.queries.coercion import expect
-from reclock.sql.queries.expressions import ExprContext, scalar
+from reclock.sql.queries.check_conditions import planned_condition
 from reclock.sql.queries.limits import NoSubqueries
-from reclock.sql.queries.planned import TypedExpr, scalar_of
+from reclock.sql.queries.planned import TypedExpr
 from reclock.sql.queries.scope import Scope
 from reclock.sql.statements.tables.constraints_syntax import TableConstraint
 from reclock.sql.statements.tables.syntax import CreateTableStatement
@@ -155,28 +153,18 @@ def _declare_check(constraint: TableConstraint, name: QualifiedName, desc: Relat
     """
     condition = constraint.args["check"]
     asks = _InCheck(NO_PARAMETERS, "it may use the columns of the row")
-    _plan_check(condition, Scope.of(desc, name.item, name), asks)
+    planned_condition(condition, Scope.of(desc, name.item, name), asks)
     for column in condition.find_all(exp.Column):
         for qualifier in ("table", "db", "catalog"):
             column.set(qualifier, None)
-    _plan_check(condition, Scope.of(desc, None), asks)
+    planned_condition(condition, Scope.of(desc, None), asks)
     return bool(asks.calls)
 
 
 def check_condition(constraint: Constraint, desc: RelationDesc) -> Scalar:
     """The condition of an enforced CHECK, as a scalar over the columns of the table."""
     subqueries = NoSubqueries(NO_PARAMETERS, "it may use the columns of the row")
-    return _plan_check(constraint.condition, Scope.of(desc, None), subqueries)
-
-
-def _plan_check(condition: exp.Expr, scope: Scope, subqueries: NoSubqueries) -> Scalar:
-    try:
-        value = scalar(condition, ExprContext(scope, subqueries, "CHECK"))
-    except AggregateNotAllowed as error:
-        raise AggregateNotAllowed(
-            "aggregate functions are not allowed in check constraints"
-        ) from error
-    return scalar_of(expect(value, BOOLEAN, "argument of CHECK"))
+    return planned_condition(constraint.condition, Scope.of(desc, None), subqueries)
 
 
 @dataclass(frozen=True, slots=True)

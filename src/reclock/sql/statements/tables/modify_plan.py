@@ -395,7 +395,7 @@ def _values(
 def default_of(table: RelationEntry, position: int, session: SessionNames) -> Scalar | None:
     """The default of a column; None if it has none, or takes it from a sequence."""
     assert table.table is not None
-    node = table.table.defaults[position]
+    node = table.table.default(position)
     column = table.desc.columns[position]
     if node is None or position in table.table.generated:
         return None

@@ -29,7 +29,7 @@ from reclock.plan.scalars import Call, Scalar
 from reclock.sql.catalog.definitions import TableDefinition
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.named_types import qualify_types
+from reclock.sql.named_types import defined_domain, qualify_types
 from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, parts
 from reclock.sql.parameters import NO_PARAMETERS
 from reclock.sql.planning.definitions import definition_text, skip_existing
@@ -106,7 +106,9 @@ def create_table_as(
     )
 
 
-def _kept_type(column: Column) -> ScalarType | TextLimit | MomentLimit:
+def _kept_type(column: Column) -> ScalarType | TextLimit | MomentLimit | str:
+    if column.type.domain is not None:
+        return column.type.domain.name
     if column.limit is not None:
         return column.limit
     return (
@@ -125,7 +127,15 @@ def define_table(node: CreateTableStatement) -> TableDefinition:
     for i, (column, default) in enumerate(zip(desc.columns, defaults, strict=True)):
         if default is not None and i not in generated:
             default_value(default, column)
-    return TableDefinition(desc, defaults, declared_constraints(node), generated)
+    return TableDefinition(
+        desc, defaults, declared_constraints(node), generated, _domain_defaults(node)
+    )
+
+
+def _domain_defaults(node: CreateTableStatement) -> dict[int, exp.Expr]:
+    domains = [defined_domain(column.args["kind"]) for column in node.args["columns"]]
+    defaults = [None if domain is None else domain.inherited_default for domain in domains]
+    return {i: default for i, default in enumerate(defaults) if default is not None}
 
 
 def _columns(node: CreateTableStatement) -> RelationDesc:

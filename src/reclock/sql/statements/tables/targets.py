@@ -52,7 +52,7 @@ def assigned_value(node: exp.Expr, position: int, table: RelationEntry) -> exp.E
     assert table.table is not None
     if position in table.table.generated:
         return next_value_of(table.table.generated[position].sequence)
-    default = table.table.defaults[position]
+    default = table.table.default(position)
     if default is None:
         return exp.Null()
     return ColumnDefault(this=default.copy(), column=table.desc.columns[position])

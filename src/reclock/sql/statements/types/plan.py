@@ -15,8 +15,9 @@ from reclock.errors import (
     InvalidEnumDefinition,
     UnknownEnumLabel,
     UnsupportedSql,
+    WrongObjectType,
 )
-from reclock.sql.catalog.entries import IndexEntry, RelationEntry, TypeEntry
+from reclock.sql.catalog.entries import EnumEntry, IndexEntry, RelationEntry, TypeEntry
 from reclock.sql.catalog.lookups import dependents_closure, find_object
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import DEFAULT_SCHEMA, QualifiedName, SessionNames, parts, quote
@@ -48,11 +49,17 @@ def create_type(
 @plans_item(CreateTypeStatement)
 def type_entry(
     node: CreateTypeStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog
-) -> TypeEntry:
+) -> EnumEntry:
+    enum = EnumType(item.id, *shown_name(name), tuple(_labels(node)))
+    return EnumEntry(item.id, name, enum, item.create_sql or "")
+
+
+def shown_name(name: QualifiedName) -> tuple[str, tuple[str, ...]]:
+    """The name of a type as SQL writes it, with the schema unless that is ``public``, and the parts
+    of the full name."""
     qualified = parts(name.to_table())
     shown = qualified[-1:] if name.schema == DEFAULT_SCHEMA else qualified[-2:]
-    enum = EnumType(item.id, ".".join(map(quote, shown)), qualified, tuple(_labels(node)))
-    return TypeEntry(item.id, name, enum, item.create_sql or "")
+    return ".".join(map(quote, shown)), qualified
 
 
 @plans(AddValueStatement)
@@ -70,7 +77,7 @@ def add_value(
     if (side := node.args.get("side")) is not None:
         place = _place(node.args["beside"].name, labels) + (side == "AFTER")
     labels.insert(place, label)
-    return AlterType(entry.id, entry.name, _text(entry.name, labels), _built_again(entry, catalog))
+    return AlterType(entry.id, entry.name, _text(entry.name, labels), built_again(entry, catalog))
 
 
 @plans(RenameValueStatement)
@@ -95,9 +102,10 @@ def rename_value(
     return AlterType(entry.id, entry.name, _text(entry.name, labels), ())
 
 
-def _enum(name: exp.Table, catalog: PlannerCatalog, session: SessionNames) -> TypeEntry:
+def _enum(name: exp.Table, catalog: PlannerCatalog, session: SessionNames) -> EnumEntry:
     entry = find_object(parts(name), "TYPE", catalog, session)
-    assert isinstance(entry, TypeEntry)
+    if not isinstance(entry, EnumEntry):
+        raise WrongObjectType(str(entry.name), "enum", "domain")
     return entry
 
 
@@ -125,9 +133,9 @@ def _text(name: QualifiedName, labels: Sequence[str]) -> str:
     return definition_text(CreateTypeStatement(this=name.to_table(), labels=literals))
 
 
-def _built_again(entry: TypeEntry, catalog: PlannerCatalog) -> tuple[tuple[GlobalId, str], ...]:
+def built_again(entry: TypeEntry, catalog: PlannerCatalog) -> tuple[tuple[GlobalId, str], ...]:
     """The indexes of views that depend on the type, and their definitions: a replica maintains
-    them by the labels that the type had."""
+    them by the labels or constraints that the type had."""
     ids, _ = dependents_closure({entry.id}, catalog)
     indexes = [index for index in map(catalog.entry, ids) if isinstance(index, IndexEntry)]
     return tuple(
