@@ -67,7 +67,7 @@ SELECT 'No'::code;
 SELECT 2.567::price;
 SELECT '{1,2,3}'::pair;
 SELECT n FROM p WHERE a = '2';
-SELECT n FROM p WHERE s = 5 AND a IS NULL;
+SELECT n FROM p WHERE s = 5 AND a IS NULL ORDER BY n;
 SELECT pg_typeof(a), pg_typeof(s), pg_typeof(c), pg_typeof(l), pg_typeof(o), pg_typeof(a + 1), pg_typeof(1::price) FROM p LIMIT 1;
 SELECT pg_typeof(min(a)), pg_typeof(CASE WHEN true THEN a ELSE 1 END) FROM p WHERE n = 1 GROUP BY c, a;
 PREPARE cast_it (int) AS SELECT $1::positive;
@@ -198,7 +198,7 @@ def positive(session: Session) -> Session:
     run(
         session,
         "CREATE DOMAIN positive AS int CHECK (VALUE > 0);"
-        "CREATE TABLE p (n positive); INSERT INTO p VALUES (1), (2), (NULL)",
+        "CREATE TABLE p (n positive, k int); INSERT INTO p VALUES (1), (2), (NULL)",
     )
     return session
 
