@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sqlglot import exp
+
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import (
     Column,
@@ -135,7 +137,7 @@ class DomainCheck:
     """A CHECK of a domain. ``condition`` is syntax, in which the column ``value`` is the value."""
 
     name: str
-    condition: Any
+    condition: exp.Expr
     is_valid: bool = True
     """Whether the values that were stored before the constraint were checked."""
 
@@ -150,8 +152,8 @@ class DomainDefinition:
 
     type: ScalarType
     limit: TextLimit | MomentLimit | None
-    base: Any
-    default: Any
+    base: exp.Expr
+    default: exp.Expr | None
     is_not_null: bool
     checks: tuple[DomainCheck, ...]
     parent: DomainDefinition | None = None
@@ -162,12 +164,12 @@ class DomainDefinition:
         return (*(self.parent.lineage if self.parent is not None else ()), self)
 
     @property
-    def value_type(self) -> Any:
+    def value_type(self) -> exp.Expr:
         """The name of the type of its values, which is no domain, as syntax."""
         return self.lineage[0].base
 
     @property
-    def inherited_default(self) -> Any:
+    def inherited_default(self) -> exp.Expr | None:
         """The default of the domain, or else of the one that it is over."""
         if self.default is not None or self.parent is None:
             return self.default
@@ -186,12 +188,12 @@ class TableDefinition:
     defaults: tuple[Any, ...]
     constraints: tuple[Constraint, ...] = ()
     generated: Mapping[int, GeneratedColumn] = field(default_factory=dict)
-    domain_defaults: Mapping[int, Any] = field(default_factory=dict)
+    domain_defaults: Mapping[int, exp.Expr] = field(default_factory=dict)
     """The defaults of the domains that columns have, by position."""
 
-    def default(self, position: int) -> Any:
+    def default(self, position: int) -> exp.Expr | None:
         """The default of a column, or else of its domain, as syntax; None if there is none."""
-        own = self.defaults[position]
+        own: exp.Expr | None = self.defaults[position]
         return self.domain_defaults.get(position) if own is None else own
 
     @property
