@@ -173,6 +173,53 @@ def _bytes(value: str) -> str:
     return _with_unit(bytes_of(value), BYTE_UNITS)
 
 
+_WITHOUT_EFFECT = {
+    "check_function_bodies": "on",
+    "constraint_exclusion": "partition",
+    "cursor_tuple_fraction": "0.1",
+    "default_statistics_target": "100",
+    "default_tablespace": "",
+    "default_text_search_config": "pg_catalog.english",
+    "effective_cache_size": "4GB",
+    "effective_io_concurrency": "1",
+    "enable_bitmapscan": "on",
+    "enable_hashagg": "on",
+    "enable_hashjoin": "on",
+    "enable_indexonlyscan": "on",
+    "enable_indexscan": "on",
+    "enable_material": "on",
+    "enable_mergejoin": "on",
+    "enable_nestloop": "on",
+    "enable_partition_pruning": "on",
+    "enable_seqscan": "on",
+    "enable_sort": "on",
+    "escape_string_warning": "on",
+    "from_collapse_limit": "8",
+    "geqo": "on",
+    "hash_mem_multiplier": "2",
+    "jit": "off",
+    "join_collapse_limit": "8",
+    "lc_messages": "C",
+    "lc_monetary": "C",
+    "lc_numeric": "C",
+    "lc_time": "C",
+    "maintenance_work_mem": "64MB",
+    "max_parallel_maintenance_workers": "2",
+    "max_parallel_workers": "8",
+    "max_parallel_workers_per_gather": "2",
+    "parallel_setup_cost": "1000",
+    "parallel_tuple_cost": "0.1",
+    "plan_cache_mode": "auto",
+    "random_page_cost": "4",
+    "seq_page_cost": "1",
+    "temp_buffers": "8MB",
+    "work_mem": "4MB",
+    "xmloption": "content",
+}
+"""Variables that scripts for PostgreSQL set, those of `pg_dump` too, which say how it should work or
+what it should write to its log, and never what a query answers; with PostgreSQL's defaults."""
+
+
 VARIABLES = {
     variable.name: variable
     for variable in (
@@ -311,6 +358,15 @@ VARIABLES = {
         ),
         Variable("server_version_num", "160000", "the same, as a number", _always("160000")),
         Variable("session_authorization", DEFAULT_USER, "for clients that read it"),
+        *(
+            Variable(name, default, "of PostgreSQL; can be set, and changes nothing here")
+            for name, default in _WITHOUT_EFFECT.items()
+        ),
+        *(
+            Variable(name, "0", "idle sessions are not ended", _always("0"))
+            for name in ("idle_in_transaction_session_timeout", "idle_session_timeout")
+        ),
+        Variable("row_security", "on", "there are no policies of rows", _on_or_off),
         Variable("standard_conforming_strings", "on", "always on", _always("on", "true")),
         Variable("synchronous_commit", "on", "always on", _always("on")),
         Variable(
@@ -321,6 +377,9 @@ VARIABLES = {
         ),
     )
 }
+
+
+_DEFAULTS = {name: variable.default for name, variable in VARIABLES.items()}
 
 
 def checked(name: str, value: str | None) -> tuple[str, str | None]:
@@ -355,7 +414,7 @@ class SessionVariables:
     """The values of variables in one session."""
 
     def __init__(self, defaults: dict[str, str]) -> None:
-        self._defaults = {name: variable.default for name, variable in VARIABLES.items()} | defaults
+        self._defaults = _DEFAULTS | defaults
         self._values: dict[str, str] = {}
         self._before: dict[str, str] = {}
         self._local: dict[str, str] = {}
@@ -389,9 +448,12 @@ class SessionVariables:
         variable = _variable(name)
         if variable.name == READ_ONLY and READ_ONLY not in self._local:
             return self.get(DEFAULT_READ_ONLY)
-        return self._local.get(variable.name) or self._values.get(
-            variable.name, self._defaults[variable.name]
+        value = self._local.get(variable.name) or self._values.get(
+            variable.name, self._defaults.get(variable.name)
         )
+        if value is None:  # one of the client's own, which it has not set
+            raise _unknown(name)
+        return value
 
     def set(self, name: str, value: str | None, *, is_local: bool = False) -> None:
         """Set a variable, or, with None, reset it to its default; ``is_local`` lasts until the end
@@ -404,7 +466,7 @@ class SessionVariables:
         self.changes += 1
         if is_local:
             self._local[variable.name] = (
-                self._defaults[variable.name] if new_value is None else new_value
+                self._defaults.get(variable.name, "") if new_value is None else new_value
             )
             return
         self._local.pop(variable.name, None)
@@ -421,8 +483,8 @@ class SessionVariables:
     def __iter__(self) -> Iterator[tuple[str, str, str]]:
         """Name, value and description of each, by name."""
         return (
-            (name, self.get(name), variable.description)
-            for name, variable in sorted(VARIABLES.items())
+            (name, value, _variable(name).description)
+            for name, value in sorted(self._current().items())
         )
 
     @property
@@ -444,7 +506,7 @@ class SessionVariables:
         return self.get("timezone")
 
     def _current(self) -> dict[str, str]:
-        return {name: self.get(name) for name in VARIABLES}
+        return {name: self.get(name) for name in {*self._defaults, *self._values, *self._local}}
 
     @property
     def lock_timeout_ms(self) -> int:
@@ -476,7 +538,17 @@ def _allowed(variable: Variable, value: str) -> str:
 
 
 def _variable(name: str) -> Variable:
+    """The variable of that name, or, if it has a dot, one of the client's own."""
     folded = name.lower()
-    if folded not in VARIABLES:
-        raise UnknownObject("configuration parameter", name, hint=nearest(folded, VARIABLES))
-    return VARIABLES[folded]
+    if folded in VARIABLES:
+        return VARIABLES[folded]
+    if _OWN.fullmatch(folded):
+        return Variable(folded, "", "of the client's own")
+    raise _unknown(name)
+
+
+_OWN = re.compile(r"[^.\s]+\.[^.\s]+")
+
+
+def _unknown(name: str) -> UnknownObject:
+    return UnknownObject("configuration parameter", name, hint=nearest(name.lower(), VARIABLES))

@@ -167,7 +167,7 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
     "getdatabaseencoding": ((), 0, "'UTF8'"),
     "pg_size_pretty": ((BIGINT,), 1, _size()),
     **dict.fromkeys(
-        ("pg_table_size", "pg_relation_size", "pg_total_relation_size"), ((OID,), 1, _BYTES)
+        ("pg_table_size", "pg_relation_size", "pg_total_relation_size"), ((REGCLASS,), 1, _BYTES)
     ),
     "pg_database_size": (
         (TEXT,),

@@ -84,14 +84,15 @@ def signal(
 def set_config(
     variables: SessionVariables, name: str, value: str, is_local: str, *, in_block: bool
 ) -> str:
-    """Set a variable and return its value. Raises ``UnknownObject``, ``InvalidOption``."""
+    """Set a variable and return its new value. Raises ``UnknownObject``, ``InvalidOption``."""
     if name.lower() == ROLE:
         raise UnsupportedSql("set_config of a role is not supported", hint="use SET ROLE")
-    if is_local != "true":
-        variables.set(name, value)
-    elif in_block:
-        variables.set(name, value, is_local=True)
-    return variables.get(name)
+    before = variables.mark()
+    variables.set(name, value, is_local=is_local == "true")
+    new_value = variables.get(name)
+    if is_local == "true" and not in_block:  # the transaction ends with the statement
+        variables.rewind(before)
+    return new_value
 
 
 def sleep(seconds: float, cancellation: Cancellation) -> str:

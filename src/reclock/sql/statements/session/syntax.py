@@ -50,7 +50,13 @@ def alter_system(parser: StatementParser, words: tuple[str, ...]) -> SetDefaultS
 
 
 def _variable(parser: StatementParser) -> exp.Identifier:
-    return parser.word("the name of a variable")
+    """A name of one word, or of two with a dot between them: a variable of the client's own."""
+    name = parser.word("the name of a variable")
+    if not parser.accept_token(TokenType.DOT):
+        return name
+    return exp.to_identifier(
+        f"{name.name}.{parser.word('the name of a variable').name}", quoted=False
+    )
 
 
 def _named(parser: StatementParser) -> exp.Identifier:
@@ -81,7 +87,8 @@ def set_variable(parser: StatementParser, words: tuple[str, ...]) -> SetVariable
 def _is_assignment(parser: StatementParser) -> bool:
     """Whether the next word is followed by = or TO."""
     return bool(parser.next_token) and (
-        parser.next_token.token_type == TokenType.EQ or parser.next_token.text.upper() == "TO"
+        parser.next_token.token_type in (TokenType.EQ, TokenType.DOT)
+        or parser.next_token.text.upper() == "TO"
     )
 
 
