@@ -136,6 +136,10 @@ ERRORS: dict[str, tuple[Callable[[], Scalar], str]] = {
     "exponential overflow": (lambda: call("exp", call("*", column("x"), 1000.0)), "22003"),
     "too long for varchar": (lambda: call("within_length", column("t"), 4, False), "22001"),
     "too long for char": (lambda: call("within_length", column("t"), 4, True), "22001"),
+    "outside of a domain": (
+        lambda: call("in domain", column("i"), call("concat", "no", column("t")), "23514"),
+        "23514",
+    ),
     "smallint overflow": (lambda: call("+", column("s"), cast(lit(32767), SMALLINT)), "22003"),
     "integer division by zero": (
         lambda: call("/", column("i"), call("-", column("j"), column("j"))),
