@@ -169,6 +169,7 @@ CASES = (
     Case("SHOW SEQUENCES"),
     Case("SHOW CREATE TYPE mood"),
     Case("SHOW CREATE FUNCTION doubled"),
+    Case("CREATE TABLE n (LIKE t)", (*MAKE, *READ, ("SELECT", "t"))),
     Case("CREATE TABLE n AS SELECT a FROM t", (*MAKE, *READ, ("SELECT", "t"))),
     Case("CREATE VIEW n AS SELECT * FROM flights", MAKE),
     Case("CREATE OR REPLACE VIEW delays AS SELECT 1 AS one", MAKE, ("delays",)),

@@ -336,6 +336,8 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     "EXPLAIN OPTIMIZER TRACE FOR SELECT a FROM t": ExplainStatement,
     "EXPLAIN DROP VIEW v CASCADE": ExplainDefinitionStatement,
     "EXPLAIN CREATE TABLE t (a INT)": ExplainDefinitionStatement,
+    "CREATE TABLE t (a INT, LIKE s.u INCLUDING ALL EXCLUDING INDEXES, LIKE v)": CreateTableStatement,
+    'CREATE TABLE t ("like" INT)': CreateTableStatement,
     "CREATE ROLE r": CreateRoleStatement,
     'CREATE USER "R x" WITH SUPERUSER INHERIT': CreateRoleStatement,
     "ALTER ROLE r NOSUPERUSER LOGIN": AlterRoleStatement,

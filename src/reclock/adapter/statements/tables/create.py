@@ -28,7 +28,7 @@ from reclock.sql.syntax.parse import ParsedStatement, parse_one
 
 @requires(CreateTable)
 def _(statement: CreateTable, context: AuthorizationContext) -> Requirements:
-    reading = context.reading(statement.query.depends_on) if statement.query is not None else ()
+    reading = context.reading(statement.reads) if statement.reads else ()
     targets = targets_of(statement.table.constraints, context.catalog)
     owner_of = tuple((Kind.ITEM, id) for id in targets)
     return context.require(*context.creating(statement.name), *reading, owner_of=owner_of)
@@ -64,9 +64,9 @@ def _(statement: CreateTable, change: CatalogChange) -> None:
 
 
 def _permanent_text(statement: CreateTable, context: StatementContext) -> ParsedStatement:
-    """The statement as other sessions understand it: a query over temporary objects is left out,
-    its rows are what counts."""
-    if statement.query is None or not any(id.startswith("t") for id in statement.query.depends_on):
+    """The statement as other sessions understand it: temporary objects that it reads are left out,
+    their rows and columns are what counts."""
+    if not any(id.startswith("t") for id in statement.reads):
         return context.parsed
     node = parse_one(statement.create_sql)
     node.set("exists", context.parsed.node.args.get("exists"))

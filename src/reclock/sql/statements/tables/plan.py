@@ -7,14 +7,10 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from reclock.algebra.ids import CollectionType, StorageCollectionId
+from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import (
     Column,
-    MomentLimit,
     RelationDesc,
-    ScalarType,
-    TextLimit,
-    numeric,
 )
 from reclock.catalog.objects import Item, ItemType
 from reclock.errors import (
@@ -24,13 +20,12 @@ from reclock.errors import (
     TypeMismatch,
     UnknownColumn,
 )
-from reclock.plan.functions.typing import declared
 from reclock.plan.scalars import Call, Scalar
 from reclock.sql.catalog.definitions import TableDefinition
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.named_types import defined_domain, qualify_types
-from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, parts
+from reclock.sql.named_types import defined_domain
+from reclock.sql.names import QualifiedName, SessionNames, fold, parts
 from reclock.sql.parameters import NO_PARAMETERS
 from reclock.sql.planning.definitions import definition_text, skip_existing
 from reclock.sql.planning.registry import Skipped, plans, plans_item
@@ -48,9 +43,9 @@ from reclock.sql.statements.tables.declared_constraints import (
     key_columns,
 )
 from reclock.sql.statements.tables.generated import generated_columns, name_sequences
+from reclock.sql.statements.tables.like_plan import copy_columns, table_with
 from reclock.sql.statements.tables.syntax import CreateTableAsStatement, CreateTableStatement
 from reclock.sql.syntax.consumption import tracked_copy
-from reclock.sql.syntax.parse import parse_one
 
 
 @plans(CreateTableStatement)
@@ -64,10 +59,16 @@ def create_table(
     normal = tracked_copy(node)
     normal.set("exists", None)
     normal.set("this", name.to_table())
+    copied = copy_columns(normal, catalog, session)
     sequences = name_sequences(normal, name, catalog, session)
     notices = declare_constraints(normal, name, _columns(normal), catalog, session)
     return CreateTable(
-        name, definition_text(normal), define_table(normal), notices=notices, sequences=sequences
+        name,
+        definition_text(normal),
+        define_table(normal),
+        notices=notices,
+        sequences=sequences,
+        copied=copied,
     )
 
 
@@ -89,32 +90,15 @@ def create_table_as(
         )
     names = [*column_names, *query.desc.names[len(column_names) :]]
     check_columns(names)
-    check_stored(
-        [replace(column, name=name) for name, column in zip(names, query.desc.columns, strict=True)]
-    )
-    types = [_kept_type(column) for column in query.desc.columns]
-    columns = ", ".join(
-        f"{identifier(name).sql()} {type}" for name, type in zip(names, types, strict=True)
-    )
-    create_table = parse_one(f"CREATE TABLE t ({columns})")
-    assert isinstance(create_table, CreateTableStatement)
+    columns = [
+        replace(column, name=name) for name, column in zip(names, query.desc.columns, strict=True)
+    ]
+    check_stored(columns)
+    create_table = table_with(columns, catalog)
     create_table.set("this", name.to_table())
-    qualify_types(create_table, catalog, SessionNames())
     table = define_table(create_table)
     return CreateTable(
         name, definition_text(create_table), table, None if node.args.get("is_empty") else query
-    )
-
-
-def _kept_type(column: Column) -> ScalarType | TextLimit | MomentLimit | str:
-    if column.type.domain is not None:
-        return column.type.domain.name
-    if column.limit is not None:
-        return column.limit
-    return (
-        column.type
-        if column.type == numeric()
-        else declared(replace(column.type, is_unconstrained=False))
     )
 
 
@@ -202,7 +186,14 @@ class CreateTable:
     notices: tuple[str, ...] = ()
     sequences: tuple[tuple[QualifiedName, str], ...] = ()
     """Names and definitions of the sequences that its columns own."""
+    copied: frozenset[GlobalId] = frozenset()
+    """The relations whose columns it copies."""
     tag: str = "CREATE TABLE"
+
+    @property
+    def reads(self) -> frozenset[GlobalId]:
+        """The relations of its query, or of LIKE."""
+        return self.query.depends_on if self.query is not None else self.copied
 
 
 @plans_item(CreateTableStatement)

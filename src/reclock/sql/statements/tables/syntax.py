@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, NoReturn
 
 from sqlglot import exp
@@ -17,6 +18,7 @@ from reclock.sql.statements.tables.constraints_syntax import (
     is_table_constraint,
     table_constraint,
 )
+from reclock.sql.statements.tables.like_syntax import TableLike, table_like
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
@@ -38,6 +40,8 @@ class TableColumn(exp.Expression):
 
 
 class CreateTableStatement(Statement):
+    """``columns`` are `TableColumn`s and, until it is planned, `TableLike`s."""
+
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
         "exists": False,
@@ -75,8 +79,8 @@ def create_table(
     if is_temporary(words):
         make_temporary(name)
     if parser.sees_token(TokenType.L_PAREN) and not _is_name_list(parser):
-        elements = [element for parsed in parser.wrapped_list(table_elements) for element in parsed]
-        columns = [element for element in elements if isinstance(element, TableColumn)]
+        elements = [element for parsed in parser.wrapped_list(_elements) for element in parsed]
+        columns = [element for element in elements if isinstance(element, TableColumn | TableLike)]
         constraints = [element for element in elements if isinstance(element, TableConstraint)]
         return CreateTableStatement(
             this=name, exists=exists, columns=columns, constraints=constraints
@@ -103,6 +107,12 @@ def _with_data(parser: StatementParser) -> dict[str, bool]:
     is_empty = bool(parser.accept("NO"))
     parser.expect("DATA")
     return {"is_empty": is_empty}
+
+
+def _elements(
+    parser: StatementParser,
+) -> Sequence[TableColumn | TableConstraint | TableLike]:
+    return [table_like(parser)] if parser.accept("LIKE") else table_elements(parser)
 
 
 def table_elements(parser: StatementParser) -> list[TableColumn | TableConstraint]:
