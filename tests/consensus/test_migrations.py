@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib
+import io
 import pkgutil
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
+from alembic.operations import Operations
 from alembic.script import ScriptDirectory
 
 import reclock
@@ -31,7 +33,7 @@ FROZEN = {
 }
 """The SHA-256 of every migration. Environments out there have run them: change none, add one."""
 
-TABLE = "reclock_consensus_version"
+TABLE = migrations.VERSION_TABLE
 
 
 def every_table() -> sa.MetaData:
@@ -49,13 +51,15 @@ def scripts() -> ScriptDirectory:
 
 
 def test_the_migrations_make_the_tables_that_the_code_uses(consensus: Consensus) -> None:
-    def differences(connection: sa.Connection) -> list[object]:
-        every = MigrationContext.configure(
-            connection, opts={"version_table": TABLE, "compare_type": True}
-        )
-        return compare_metadata(every, every_table())
-
     assert consensus.read(differences) == []
+
+
+def differences(connection: sa.Connection) -> list[object]:
+    """Of the tables in the database from those that the code uses."""
+    context = MigrationContext.configure(
+        connection, opts={"version_table": TABLE, "compare_type": True}
+    )
+    return compare_metadata(context, every_table())
 
 
 def test_checks_of_columns_are_made_too(consensus: Consensus) -> None:
@@ -75,6 +79,52 @@ def test_checks_of_columns_are_made_too(consensus: Consensus) -> None:
     assert consensus.read(checks) == {
         name: wanted(table) for name, table in every_table().tables.items()
     }
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
+def test_a_new_database_executes_the_statements_of_the_migrations(
+    dialect: str, request: pytest.FixtureRequest
+) -> None:
+    text = Path(migrations.__path__[0]) / f"{dialect}.sql"
+    if request.config.getoption("--rewrite"):
+        text.write_text(statements_of_alembic(dialect))
+    assert text.read_text() == statements_of_alembic(dialect)
+
+
+def statements_of_alembic(dialect: str) -> str:
+    """The text that Alembic would execute in an empty database."""
+    buffer, directory = io.StringIO(), scripts()
+    context = MigrationContext.configure(
+        dialect_name=dialect,
+        opts={
+            "as_sql": True,
+            "output_buffer": buffer,
+            "version_table": TABLE,
+            "transactional_ddl": False,  # the caller has begun a transaction
+            "fn": lambda revision, _: directory._upgrade_revs("head", revision),
+        },
+    )
+    with Operations.context(context):
+        context.run_migrations()
+    lines = buffer.getvalue().strip().removesuffix(";").splitlines()
+    return "".join(line.rstrip() + "\n" for line in lines)
+
+
+@pytest.mark.parametrize("version", ["0001", "0003", "0005"])
+def test_the_tables_of_an_earlier_version_are_migrated(version: str, consensus_url: str) -> None:
+    engine = sa.create_engine(consensus_url)
+    with engine.begin() as connection:
+        for statement in migrations.statements(engine.dialect.name):
+            if f"-- Running upgrade {version} -> " in statement:
+                break
+            connection.exec_driver_sql(statement)
+    engine.dispose()
+    consensus = Consensus.connect(consensus_url)
+    try:
+        assert consensus.read(differences) == []
+        assert consensus.read(migrations.is_current)
+    finally:
+        consensus.close()
 
 
 def test_tables_from_before_versions_keep_their_rows(consensus_url: str) -> None:
