@@ -109,24 +109,43 @@ def pytest_addoption(parser) -> None:
 
 
 LONG = (
+    "tests/sql/test_same_answer_as_postgres.py",
     "tests/airflow/test_tick_runs.py",
-    "tests/airflow/test_demo.py",
-    "tests/airflow/test_operators_and_sensors.py",
     "tests/laws/test_maintained_sql.py",
-    "tests/laws/test_delta_rules.py",
-    "tests/laws/test_planted_delta_bugs.py",
-    "tests/server/test_spark_lost.py",
-    "tests/laws/test_merged_results.py",
-    "tests/spark/test_data_source.py",
     "tests/crashes/test_ingest_crashes.py",
-    "tests/backfill/test_backfill.py",
+    "tests/spark/test_data_source.py",
+    "tests/behaviours/test_engines_read.py",
+    "tests/behaviours/test_engine_functions.py",
     "tests/integration/test_delta_readers.py",
-    "tests/integration/test_drivers.py",
+    "tests/spark/test_streaming.py",
     "tests/integration/test_production_shape.py",
+    "tests/airflow/test_operators_and_sensors.py",
+    "tests/integration/test_drivers.py",
+    "tests/behaviours/test_catalog_mending.py",
+    "tests/airflow/test_demo.py",
+    "tests/compute/test_failing_rows.py",
+    "tests/server/test_spark_lost.py",
+    "tests/laws/test_delta_rules.py",
+    "tests/crashes/test_catalog_crashes.py",
+    "tests/laws/test_maintained_equals_recomputed.py",
     "tests/airflow/test_source_pace.py",
     "tests/airflow/test_airflow_processes.py",
-    "tests/airflow/test_provider.py",
+    "tests/behaviours/test_catalog_compaction.py",
+    "tests/crashes/test_replica_kills.py",
+    "tests/adapter/test_transactions.py",
+    "tests/laws/test_views_of_sql_files.py",
+    "tests/behaviours/test_durable_catalog.py",
+    "tests/flows/test_flows.py",
+    "tests/behaviours/test_engine_aggregates.py",
+    "tests/integration/test_dbt.py",
+    "tests/integration/test_postgres.py",
+    "tests/compute/test_maintained_views.py",
+    "tests/integration/test_kafka_sinks.py",
+    "tests/integration/test_postgres_slots.py",
+    "tests/backfill/test_backfill.py",
+    "tests/crashes/test_registration_crashes.py",
 )
+"""Longest first, by the durations of a run of everything."""
 
 
 SERVERS = {"postgres_server", "s3_endpoint", "kafka", "kinesis", "registry"}
@@ -139,7 +158,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that take a minute or more come first, so that processes end at about the same time."""
+    """Long files come first, so that processes end at about the same time."""
     places = {path: place for place, path in enumerate(LONG)}
     items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(LONG)))
 

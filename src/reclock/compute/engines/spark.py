@@ -275,11 +275,11 @@ class SparkEngine:
                     frame.createOrReplaceTempView(name)
                 self._add_json_functions(statement)
                 for name, select in statement.shared:
-                    frames[name], _ = rows.stored(self._session.sql(select))
+                    frames[name], _ = rows.stored(self._parsed(select))
                     frames[name].createOrReplaceTempView(name)
                 for loop in statement.loops:
                     self._iterate(loop, rows, frames)
-                for batch in rows.of(self._session.sql(statement.sql), are_few=are_few):
+                for batch in rows.of(self._parsed(statement.sql), are_few=are_few):
                     yield cast_to(batch, schema)
             except (PySparkException, Py4JError, OSError) as error:
                 raise (QueryCanceled() if rows.is_cancelled else _failure(error)) from error
@@ -293,6 +293,11 @@ class SparkEngine:
         return Answer(
             NAME, columns, pa.RecordBatchReader.from_batches(schema, batches()), rows.cancel
         )
+
+    def _parsed(self, query: str) -> DataFrame:
+        """The rows of ``query``, which may begin with WITH. At the beginning of a statement, WITH
+        would make Spark's parser read all of it ahead, to see whether it inserts rows."""
+        return self._session.sql(f"SELECT * FROM ({query})")
 
     def _add_json_functions(self, statement: rendering.EngineStatement) -> None:
         """Register the functions of documents at the first statement that calls one: that takes a
@@ -324,13 +329,13 @@ class SparkEngine:
             frame.createOrReplaceTempView(name)
 
         for name, select in loop.invariants:
-            define(name, rows.stored(self._session.sql(select))[0])
-        added, _ = rows.stored(self._session.sql(loop.base))
+            define(name, rows.stored(self._parsed(select))[0])
+        added, _ = rows.stored(self._parsed(loop.base))
         result = added
         for iteration in itertools.count():
             define(loop.work_table, added)
             define(loop.result, result)
-            added, has_rows = rows.stored(self._session.sql(loop.step))
+            added, has_rows = rows.stored(self._parsed(loop.step))
             if not has_rows:
                 return
             if iteration == loop.most_iterations:

@@ -11,7 +11,7 @@ from reclock.plan import functions
 from reclock.plan.functions.casts import write_cast
 from reclock.plan.functions.floats import positive_zero
 from reclock.plan.functions.registry import Site, write
-from reclock.plan.functions.sql_names import literal
+from reclock.plan.functions.sql_names import case_sql, literal
 from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Scalar
 from reclock.plan.totality import could_error
 
@@ -60,7 +60,7 @@ def _(scalar: Case, engine: str, columns: Sequence[str]) -> str:
         for condition, result in scalar.branches
     ]
     branches = "".join(f" WHEN {condition} THEN {result}" for condition, result in written)
-    return f"(CASE{branches} ELSE {to_sql(scalar.otherwise, engine, columns)} END)"
+    return case_sql(engine, f"{branches} ELSE {to_sql(scalar.otherwise, engine, columns)}")
 
 
 _DECIDING = {"and": "FALSE", "or": "TRUE"}
@@ -74,7 +74,7 @@ def _in_order(scalar: Call[Scalar], engine: str, columns: Sequence[str]) -> str:
     others = rest[0] if len(rest) == 1 else Call(scalar.function, tuple(rest), scalar.type)
     written, decided = to_sql(first, engine, columns), _DECIDING[scalar.function]
     both = f"({written} {scalar.function.upper()} {to_sql(others, engine, columns)})"
-    return f"(CASE WHEN {written} IS {decided} THEN {decided} ELSE {both} END)"
+    return case_sql(engine, f" WHEN {written} IS {decided} THEN {decided} ELSE {both}")
 
 
 def condition_to_sql(condition: Scalar, engine: str, columns: Sequence[str]) -> str:

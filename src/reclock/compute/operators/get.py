@@ -16,7 +16,14 @@ from reclock.compute.operators.rules import (
     select_list,
     snapshot,
 )
-from reclock.plan.functions.sql_names import each_element, identifier, literal, raised, type_sql
+from reclock.plan.functions.sql_names import (
+    case_sql,
+    each_element,
+    identifier,
+    literal,
+    raised,
+    type_sql,
+)
 from reclock.plan.relational import Get
 
 
@@ -123,7 +130,8 @@ def _stored(engine: str, value: str, type: ScalarType) -> str:
         element = _stored(engine, "e", type.element)
         return value if element == "e" else each_element(engine, value, element)
     if type.is_float:
-        return f"(CASE WHEN {value} = 0 THEN CAST(0 AS {type_sql(engine, type)}) ELSE {value} END)"
+        zero = f"CAST(0 AS {type_sql(engine, type)})"
+        return case_sql(engine, f" WHEN {value} = 0 THEN {zero} ELSE {value}")
     if engine == "duckdb" and type.name is TypeName.TIMESTAMPTZ:
         return f"make_timestamp(epoch_us({value}))"
     return value

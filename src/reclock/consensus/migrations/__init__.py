@@ -3,9 +3,9 @@ to it.
 
 A new version is a module in ``versions``, whose ``down_revision`` is the previous version, and a
 new ``VERSION``. ``sqlite.sql`` and ``postgresql.sql`` are the statements that Alembic would execute
-in a database without a version: executing them takes a tenth of the time. Migrations only add tables and columns, so that processes of the previous release
-continue to work beside those of the next. The version of the catalog keeps out releases that cannot
-work together.
+in a database without a version; executing them takes a tenth of the time. Migrations only add
+tables and columns, so that processes of the previous release continue to work beside those of the
+next. The version of the catalog keeps out releases that cannot work together.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from reclock.algebra.relations import ScalarType, TypeName, numeric
 from reclock.errors import UnsupportedSql
 from reclock.plan.functions.floats import with_value
 from reclock.plan.functions.registry import Site, Types, Writer, scalar
-from reclock.plan.functions.sql_names import field_names, interval_struct, raised, struct
+from reclock.plan.functions.sql_names import case_sql, field_names, interval_struct, raised, struct
 from reclock.plan.functions.sums import call
 
 SPAN = "interval span"
@@ -50,7 +50,7 @@ def computed(engine: str, operands: Sequence[str], body: Callable[..., str]) -> 
 
     def guarded(*names: str) -> str:
         known = " AND ".join(f"{name} IS NOT NULL" for name in names)
-        return f"(CASE WHEN {known} THEN {body(*names)} END)"
+        return case_sql(engine, f" WHEN {known} THEN {body(*names)}")
 
     if all(_COLUMN.fullmatch(operand) for operand in operands):
         return guarded(*operands)
@@ -339,7 +339,8 @@ def total(engine: str, site: Site) -> str:
     wide = "HUGEINT" if engine == "duckdb" else "DECIMAL(20, 0)"
     names = (interval.months, interval.days, interval.microseconds)
     sums = [call("sum", site, f"CAST({part} AS {wide})") for part in names]
-    return f"(CASE WHEN {call('count', site)} > 0 THEN {interval_struct(engine, *sums)} END)"
+    has_some = f"{call('count', site)} > 0"
+    return case_sql(engine, f" WHEN {has_some} THEN {interval_struct(engine, *sums)}")
 
 
 def average(engine: str, site: Site) -> str:

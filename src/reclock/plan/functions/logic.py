@@ -10,7 +10,7 @@ from reclock.plan.functions import intervals
 from reclock.plan.functions.casts import write_cast
 from reclock.plan.functions.orders import has_own_order, in_order
 from reclock.plan.functions.registry import Site, Types, Writer, scalar
-from reclock.plan.functions.sql_names import raised, struct
+from reclock.plan.functions.sql_names import case_sql, raised, struct
 from reclock.plan.functions.typing import common_type, exact, operand_type, same
 
 
@@ -85,7 +85,7 @@ def _write_nullif(engine: str) -> Writer:
                 engine, f"nullif({', '.join(site.arguments)})", site.types[0], site.result
             )
         spans = [intervals.compared(engine, argument, site.result) for argument in site.arguments]
-        return f"(CASE WHEN {' = '.join(spans)} THEN NULL ELSE {site.arguments[0]} END)"
+        return case_sql(engine, f" WHEN {' = '.join(spans)} THEN NULL ELSE {site.arguments[0]}")
 
     return write
 
@@ -93,7 +93,7 @@ def _write_nullif(engine: str) -> Writer:
 def _with_order(engine: str, value: str, type: ScalarType) -> str:
     """A pair that the engine orders as SQL orders the value, which is its ``v``; NULL of NULL."""
     pair = struct(engine, {"o": in_order(engine, value, type), "v": value})
-    return f"(CASE WHEN {value} IS NOT NULL THEN {pair} END)"
+    return case_sql(engine, f" WHEN {value} IS NOT NULL THEN {pair}")
 
 
 def _write_extreme(engine: str, function: str) -> Writer:

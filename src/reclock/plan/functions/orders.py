@@ -7,7 +7,7 @@ from reclock.errors import UnsupportedSql
 from reclock.plan.functions.array_sql import flattened, lengths
 from reclock.plan.functions.floats import with_value
 from reclock.plan.functions.json_calls import json_call
-from reclock.plan.functions.sql_names import each_element, field_names, string, struct
+from reclock.plan.functions.sql_names import case_sql, each_element, field_names, string, struct
 
 
 def in_order(engine: str, sql: str, type: ScalarType) -> str:
@@ -27,7 +27,7 @@ def in_order(engine: str, sql: str, type: ScalarType) -> str:
         return each_element(engine, sql, _part_in_order(engine, "e", type.element))
     fields = zip(field_names(type), type.fields, strict=True)
     parts = {name: _part_in_order(engine, f"({sql}).{name}", field.type) for name, field in fields}
-    return f"(CASE WHEN {sql} IS NOT NULL THEN {struct(engine, parts)} END)"
+    return case_sql(engine, f" WHEN {sql} IS NOT NULL THEN {struct(engine, parts)}")
 
 
 def _by_elements(engine: str, items: str, type: ScalarType) -> str:
@@ -50,7 +50,7 @@ def _place_of_label(engine: str, sql: str, type: EnumType) -> str:
     places = [
         f"WHEN {string(engine, label)} THEN {place}" for place, label in enumerate(type.labels)
     ]
-    return f"(CASE {sql} {' '.join(places)} END)" if places else sql
+    return case_sql(engine, f" {sql} {' '.join(places)}") if places else sql
 
 
 def has_ranges(type: ScalarType) -> bool:

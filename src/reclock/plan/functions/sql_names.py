@@ -68,6 +68,13 @@ def struct_type(engine: str, types: Mapping[str, str]) -> str:
     return f"STRUCT<{', '.join(f'{name}: {type}' for name, type in types.items())}>"
 
 
+def case_sql(engine: str, branches: str) -> str:
+    """CASE with these branches, as an operand of anything. Spark needs no parentheses around it,
+    and its parser reads everything in parentheses ahead, again at each level of nesting."""
+    case = f"CASE{branches} END"
+    return case if engine == "spark" else f"({case})"
+
+
 def field_names(type: ScalarType) -> list[str]:
     """The names of a record's fields in engines: by place, so that types that differ in names alone
     are one."""

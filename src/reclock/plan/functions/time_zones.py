@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import partial
 
 from reclock.algebra.intervals import Interval
 from reclock.algebra.relations import (
@@ -20,7 +21,7 @@ from reclock.errors import InvalidOption, UnsupportedSql
 from reclock.plan.functions import intervals
 from reclock.plan.functions.interval_functions import clock
 from reclock.plan.functions.registry import Site, Types, Writer, scalar
-from reclock.plan.functions.sql_names import each_element, type_sql
+from reclock.plan.functions.sql_names import case_sql, each_element, type_sql
 from reclock.plan.functions.typing import exact
 
 
@@ -79,15 +80,17 @@ def _timezone_of_spark(site: Site) -> str:
         return _shifted("spark", site, zone)
     if site.result.name is TypeName.TIMESTAMP:
         return f"CAST(from_utc_timestamp({value}, '{zone}') AS TIMESTAMP_NTZ)"
+    return intervals.computed("spark", [value], partial(_moment_of_spark, zone))
+
+
+def _moment_of_spark(zone: str, value: str) -> str:
     local = f"CAST({value} AS TIMESTAMP)"
     earlier = f"to_utc_timestamp({local}, '{zone}')"
     day_after = f"timestamp_micros(unix_micros({earlier}) + 86400000000)"
     offset = f"(unix_micros(from_utc_timestamp({day_after}, '{zone}')) - unix_micros({day_after}))"
     later = f"timestamp_micros(unix_micros({local}) - {offset})"
-    return (
-        f"(CASE WHEN from_utc_timestamp({later}, '{zone}') = {local} THEN {later} ELSE "
-        f"{earlier} END)"
-    )
+    is_later = f"from_utc_timestamp({later}, '{zone}') = {local}"
+    return case_sql("spark", f" WHEN {is_later} THEN {later} ELSE {earlier}")
 
 
 scalar(
