@@ -33,6 +33,8 @@ class Turn:
 
     def conflicts_with(self, other: Turn) -> bool:
         """Whether one of them may write what the other reads."""
+        if not (self.reads or other.reads):
+            return False
         return self._may_invalidate(other) or other._may_invalidate(self)
 
     def _may_invalidate(self, other: Turn) -> bool:

@@ -27,8 +27,13 @@ from reclock.sql.statements.show.syntax import (
     ShowCreateStatement,
     ShowObjectsStatement,
 )
+from reclock.sql.statements.tables.insert_template import InsertTemplate
 from reclock.sql.statements.tables.modify_plan import Modify
-from reclock.sql.statements.tables.modify_syntax import DeleteStatement, UpdateStatement
+from reclock.sql.statements.tables.modify_syntax import (
+    DeleteStatement,
+    InsertStatement,
+    UpdateStatement,
+)
 from reclock.sql.syntax import nodes
 from reclock.sql.syntax.parse import ParsedStatement
 
@@ -54,10 +59,12 @@ _CACHED = (
 @dataclass(slots=True, eq=False)
 class CachedPlan:
     """A planned statement, shared by all sessions that repeat it at one moment of the catalog.
-    ``answer`` holds its rows if it reads no collection and they are small."""
+    ``answer`` holds its rows if it reads no collection and they are small. ``template`` is what an
+    INSERT follows from, if it serves other values too."""
 
     statement: PlannedStatement
     answer: tuple[pa.RecordBatch, ...] | None = None
+    template: InsertTemplate | None = None
     _definition: Definition | None = None
 
     def definition_of(self, plan: Plan, catalog: PlannerCatalog) -> Definition:
@@ -135,6 +142,19 @@ def cache_key(
         values,
         parameters.is_open,
     )
+
+
+def template_key(
+    parsed: ParsedStatement,
+    names: SessionNames,
+    types: Sequence[ScalarType | None],
+    users: Users,
+) -> Hashable | None:
+    """All that planning and authorizing an INSERT depend on, besides the catalog and the values of
+    its parameters. None for statements that are not cached."""
+    if not isinstance(parsed.node, InsertStatement) or len(parsed.text) > LONGEST_TEXT:
+        return None
+    return "template", parsed.text, names, users, _exactly(types)
 
 
 def description_key(

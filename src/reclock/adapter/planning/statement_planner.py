@@ -7,7 +7,13 @@ from dataclasses import dataclass, replace
 from reclock.adapter.context.users import Users
 from reclock.adapter.planning.authorization import authorize
 from reclock.adapter.planning.lookup_plans import is_lookup
-from reclock.adapter.planning.plan_cache import CachedPlan, cache_key, store, watched
+from reclock.adapter.planning.plan_cache import (
+    CachedPlan,
+    cache_key,
+    store,
+    template_key,
+    watched,
+)
 from reclock.errors import ReclockError
 from reclock.interruption import INTERRUPTIONS
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -16,6 +22,9 @@ from reclock.sql.parameters import NO_PARAMETERS, Parameters
 from reclock.sql.planning.registry import PlannedStatement
 from reclock.sql.planning.statement import plan_statement
 from reclock.sql.statements.roles.plan import SetRole
+from reclock.sql.statements.tables.insert_template import InsertTemplate
+from reclock.sql.statements.tables.modify_plan import Modify
+from reclock.sql.statements.tables.modify_syntax import InsertStatement
 from reclock.sql.syntax.parse import ParsedStatement
 
 
@@ -63,6 +72,8 @@ class StatementPlanner:
         key.
         """
         names = self.names_at(catalog)
+        if parameters.values and isinstance(parsed.node, InsertStatement):
+            return self._plan_insert(parsed, catalog, parameters, names)
         key = cache_key(parsed, names, parameters, self.users)
         if key is None:
             return CachedPlan(self.plan(parsed, catalog, parameters))
@@ -74,6 +85,33 @@ class StatementPlanner:
             planned, is_shared = self._plan_shared(parsed, catalog, parameters)
             if is_shared:
                 store(catalog, key, planned)
+        return planned
+
+    def _plan_insert(
+        self,
+        parsed: ParsedStatement,
+        catalog: PlannerCatalog,
+        parameters: Parameters,
+        names: SessionNames,
+    ) -> CachedPlan:
+        """The plan of an INSERT with parameters: from the template of an earlier execution, if
+        that made one."""
+        key = template_key(parsed, names, parameters.types, self.users)
+        template: InsertTemplate | None = catalog.planned.get(key)
+        if template is not None:
+            modify = _modify_of(template, parameters, catalog, names)
+            if modify is not None:
+                return CachedPlan(modify, template=template)
+        planned, is_shared = self._plan_shared(parsed, catalog, parameters)
+        if key is not None and key not in catalog.planned:
+            template = InsertTemplate.of(parsed.node, planned.statement, parameters.settled())
+            if (
+                template is not None
+                and is_shared
+                and _modify_of(template, parameters, catalog, names) == planned.statement
+            ):
+                planned.template = template
+            store(catalog, key, planned.template)
         return planned
 
     def _lookup(
@@ -116,3 +154,16 @@ class StatementPlanner:
         names, has_read_session = watched(self.names)
         planned = CachedPlan(replace(self, names=names).plan(parsed, catalog, parameters))
         return planned, not has_read_session()
+
+
+def _modify_of(
+    template: InsertTemplate, parameters: Parameters, catalog: PlannerCatalog, names: SessionNames
+) -> Modify | None:
+    """The INSERT with the values of the parameters; None if it must be planned with them."""
+    assert parameters.values is not None
+    try:
+        return template.with_values(parameters.values, catalog, names)
+    except INTERRUPTIONS:
+        raise
+    except ReclockError:  # planning raises what there is to raise
+        return None

@@ -187,9 +187,7 @@ class Session:
                 with self.cancellation.in_planning():
                     planned = self.planner.plan_cached(parsed, catalog, first)
                 context = self.context(parsed, planned, catalog, read_ts)
-                return insert_rows(
-                    insert.prepared.parameter_types, insert.columns, insert.count, context
-                )
+                return insert_rows(insert.columns, insert.count, context)
 
         return self.activity.recorded_repeatedly(parsed, self.user, cluster, insert.count, work)
 

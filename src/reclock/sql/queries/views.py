@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
-from reclock.plan.relational import Get, Plan, Project, inputs, with_inputs
+from reclock.plan.relational import Get, Plan, Project, collections, inputs, with_inputs
 from reclock.plan.rules import optimize
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -28,6 +28,8 @@ class Definition:
 def definition_of(plan: Plan, catalog: PlannerCatalog) -> Definition:
     """The definition of the query that was planned as ``plan``. It uses no index, and is ``plan``
     itself if that reads no view."""
+    if not collections(plan):
+        return Definition(plan, frozenset())
     relations: set[GlobalId] = set()
 
     def note(collection: StorageCollectionId) -> None:

@@ -99,8 +99,7 @@ class StatementChanges:
         ``has_read_present``, otherwise ``RowChangedTwice``. Raises what every write raises.
         """
         written = self._written.setdefault(table.id, [])
-        removed = _of_sign(rows, -1)
-        if written and removed.num_rows:
+        if written and (removed := _of_sign(rows, -1)).num_rows:
             row = KeyColumns(table.desc.names, are_nulls_equal=True)
             for earlier in written:
                 changed = earlier if has_read_present else _of_sign(earlier, -1)
@@ -116,6 +115,8 @@ class StatementChanges:
 
     def follow_all(self) -> None:
         """Carry out the actions of foreign keys. Call it after the last part."""
+        if not self._changed:
+            return
         names = self.context.planner.names_at(self.context.catalog)
         run = partial(self.query, reads_present=True)
         actions = ReferentialActions(self.transaction, self.context.catalog, names, run)

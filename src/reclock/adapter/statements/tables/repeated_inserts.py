@@ -10,39 +10,30 @@ import pyarrow as pa
 from reclock.adapter.statement_context import StatementContext
 from reclock.adapter.statements.sequences import with_generated
 from reclock.adapter.statements.tables.rows import check_not_null, with_diff
-from reclock.algebra.relations import ScalarType
 from reclock.collections.schema import arrow_schema
-from reclock.plan.relational import Constant
-from reclock.sql.statements.tables.modify_plan import Modify, inserted_values
 
 
-def insert_rows(
-    types: Sequence[ScalarType],
-    columns: Sequence[Sequence[Any]],
-    count: int,
-    context: StatementContext,
-) -> bool:
+def insert_rows(columns: Sequence[Sequence[Any]], count: int, context: StatementContext) -> bool:
     """Add one row for each of ``count`` executions to the open block. ``columns`` holds the values
     of each parameter.
 
     The context's plan is that of the first execution. False if the rows of the others do not follow
     from it; nothing is written then, nor if it raises what an execution raises.
     """
-    modify, transaction = context.planned.statement, context.transactions.block
+    template, transaction = context.planned.template, context.transactions.block
     assert transaction is not None
-    if (
-        not isinstance(modify, Modify)
-        or not isinstance(modify.plan, Constant)
-        or len(modify.plan.rows) != 1
-    ):
+    if template is None:
         return False
-    values_by_column = inserted_values(context.parsed.node, modify, types, columns, count)
-    if values_by_column is None:
+    modify = template.modify
+    names = context.planner.names_at(context.catalog)
+    computed = template.columns(columns, count, context.catalog, names)
+    if computed is None:
         return False
     transaction.check_writable(modify.kind)
     table = context.catalog.relation(modify.table)
+    [row] = template.plan.rows
     arrays = [
-        pa.array(values_by_column.get(i) or [modify.plan.rows[0][i]] * count, field.type)
+        pa.array(computed.get(i) or [row[i]] * count, field.type)
         for i, field in enumerate(arrow_schema(modify.desc, with_updates=False))
     ]
     complete = with_generated(pa.table(arrays, list(modify.desc.names)), modify.generated, context)

@@ -11,7 +11,7 @@ from typing import Any
 from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.relations import Column, RelationDesc, ScalarType, TypeName
+from reclock.algebra.relations import Column, RelationDesc, ScalarType
 from reclock.algebra.zones import UTC_NAME
 from reclock.catalog.objects import ItemType
 from reclock.errors import SqlSyntaxError, SystemObjectProtected, UnsupportedSql, WrongObjectType
@@ -23,14 +23,12 @@ from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.foreign_keys import keys_into
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, fold, parts
-from reclock.sql.parameters import Parameters, constant
 from reclock.sql.planning.registry import plans
 from reclock.sql.queries.attach import attach
 from reclock.sql.queries.coercion import assign, coerce
 from reclock.sql.queries.context import Context
 from reclock.sql.queries.expressions import ExprContext, function_name, scalar
-from reclock.sql.queries.limits import NoSubqueries
-from reclock.sql.queries.planned import Planned, TypedExpr, scalars_of
+from reclock.sql.queries.planned import TypedExpr, scalars_of
 from reclock.sql.queries.query import new_context, plan_query
 from reclock.sql.queries.row_functions import ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope
@@ -259,73 +257,6 @@ def truncate(node: TruncateStatement, catalog: PlannerCatalog, session: SessionN
             hint=f'Truncate table "{key.table.name.item}" at the same time.',
         )
     return Truncate(tuple(emptied_tables.values()))
-
-
-def inserted_values(
-    node: exp.Expr,
-    modify: Modify,
-    types: Sequence[ScalarType],
-    parameters: Sequence[Sequence[Any]],
-    count: int,
-) -> Mapping[int, list[Any]] | None:
-    """For ``count`` executions of an INSERT of one row of VALUES: what each stores in the columns
-    that depend on parameters.
-
-    ``parameters`` holds the values of each parameter, of these ``types``; the result is by the
-    column's position. None for other statements, and if an engine has to compute a value. Raises
-    what planning the executions raises.
-    """
-    if (
-        not isinstance(node, InsertStatement)
-        or node.args.get("returning")
-        or node.args.get("on_conflict")
-        or not isinstance(node.args.get("query"), exp.Values)
-    ):
-        return None
-    rows = node.args["query"].expressions
-    if len(rows) != 1 or not isinstance(rows[0], exp.Tuple):
-        return None
-    columns = node.args.get("columns")
-    names = modify.desc.names if columns is None else [fold(column) for column in columns]
-    stored: dict[int, list[Any]] = {}
-    for name, expression in zip(names, rows[0].expressions, strict=False):
-        if expression.find(exp.Parameter) is None:
-            continue
-        position = modify.desc.names.index(name)
-        values = _stored(expression, modify.desc.columns[position], types, parameters, count)
-        if values is None:
-            return None
-        stored[position] = values
-    return stored
-
-
-def _stored(
-    expression: exp.Expr,
-    column: Column,
-    types: Sequence[ScalarType],
-    parameters: Sequence[Sequence[Any]],
-    count: int,
-) -> list[Any] | None:
-    """The value of the expression in each execution; None if one of them is not a constant."""
-    scalars: list[Planned]
-    if isinstance(expression, exp.Parameter):
-        number = int(expression.this.name) - 1
-        values, type = parameters[number], types[number]
-        is_checked = column.limit is not None or type.name in (TypeName.NUMERIC, TypeName.BPCHAR)
-        if type == column.type and not is_checked:
-            return list(values)
-        scalars = [constant(value, type) for value in values]
-    else:
-        bound = [
-            Parameters(list(types), [values[i] for values in parameters], is_open=False)
-            for i in range(count)
-        ]
-        scalars = [
-            scalar(expression, ExprContext(Scope(), NoSubqueries(each), "VALUES")) for each in bound
-        ]
-    assigned = [assign(value, column) for value in scalars]
-    constants = [value.value for value in assigned if isinstance(value, Literal)]
-    return constants if len(constants) == len(assigned) else None
 
 
 # --- parts ---
