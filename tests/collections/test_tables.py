@@ -1,6 +1,7 @@
 """Tables: a record in consensus is the commit, over any number of tables; Delta follows, by anyone,
 as often as they like."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,18 @@ from reclock.algebra.timestamps import CATALOG, EPOCH_MS, MAXIMUM, Timestamp
 from reclock.collections import tables as tables_module
 from reclock.collections.collection import Collection
 from reclock.collections.compaction import vacuum
+from reclock.collections.key_hashes import KeyColumns
 from reclock.collections.keys import Keys
 from reclock.collections.lake import Lake
-from reclock.collections.table_commits import Commit, Payload, WalState, decide
-from reclock.collections.tables import Tables, _to_bytes, table_id
+from reclock.collections.table_commits import (
+    Commit,
+    KeyRead,
+    Payload,
+    PendingWrite,
+    WalState,
+    decide,
+)
+from reclock.collections.tables import Tables, table_id
 from reclock.consensus.database.store import Consensus
 from reclock.consensus.frontiers.groups import Frontiers
 from reclock.consensus.leadership import fence
@@ -136,7 +145,7 @@ def test_a_transaction_whose_reads_were_written_since_is_refused_and_others_are_
 def test_of_a_batch_whoever_reads_what_one_before_it_writes_is_refused() -> None:
     def commit(reads: set[str], writes: set[str]) -> Commit:
         return Commit(
-            dict.fromkeys(writes, Payload(rows=b"")), CATALOG_TS, frozenset(reads), Timestamp(5)
+            dict.fromkeys(writes, Payload(changes({}))), CATALOG_TS, frozenset(reads), Timestamp(5)
         )
 
     batch = [
@@ -190,7 +199,7 @@ def test_who_read_by_keys_conflicts_with_writes_of_those_rows_alone(opened: Open
 
 def test_of_a_batch_keys_are_compared_with_what_is_written_before() -> None:
     def commit(name: str) -> Commit:
-        rows = Payload(rows=_to_bytes(changes({(name, 1): 1})))
+        rows = Payload(changes({(name, 1): 1}))
         return Commit(
             {A: rows},
             CATALOG_TS,
@@ -205,6 +214,55 @@ def test_of_a_batch_keys_are_compared_with_what_is_written_before() -> None:
         for refusal in decide(batch, WalState({A: Timestamp(5)}, CATALOG_TS, frozenset()))
     ]
     assert refused == [False, False, True]
+
+
+def test_of_a_batch_counted_keys_are_compared_with_what_is_written_before() -> None:
+    key = KeyColumns((COLUMN,))
+    at = Timestamp(5)
+
+    def commit(name: str, read_at: Timestamp = at) -> Commit:
+        rows = changes({(name, 1): 1})
+        read = KeyRead(A, read_at, key, key.hashes(rows)[0])
+        return Commit({A: Payload(rows)}, CATALOG_TS, key_reads=(read,))
+
+    batch = [commit("x"), commit("y"), commit("x"), commit("z"), commit("z"), commit("y")]
+    assert refused(batch, WalState({A: at}, CATALOG_TS, frozenset())) == [
+        *(False, False, True),
+        *(False, True, True),
+    ]
+    later = WalState({A: Timestamp(7)}, CATALOG_TS, frozenset())
+    assert refused(batch[:1], later) == [True]  # the log does not know any more what was written
+    logged = [
+        PendingWrite(Timestamp(ts), 0, A, Payload(changes({(name, 1): 1})))
+        for ts, name in ((6, "x"), (7, "y"))
+    ]
+    later = replace(later, recent={A: logged})
+    batch = [commit("x"), commit("x", Timestamp(6)), commit("y", Timestamp(6)), commit("z")]
+    assert refused(batch, later) == [True, False, True, False]
+    staged = replace(logged[0], payload=Payload(staged="file"))
+    assert refused(batch, replace(later, recent={A: [staged]})) == [True, False, False, True]
+
+
+def refused(batch: list[Commit], state: WalState) -> list[bool]:
+    return [refusal is not None for refusal in decide(batch, state)]
+
+
+def test_commits_of_a_batch_share_one_write_of_each_table(opened: Opened) -> None:
+    tables, _, _ = opened
+    batch = [
+        tables.prepare(
+            {A: changes({(f"x{n}", 1): 1}), B: changes({("y", n): 1})}, catalog_ts=CATALOG_TS
+        )
+        for n in range(3)
+    ]
+    [at] = set(tables.log.commit(batch))
+    assert [(write.at, write.table) for write in tables.log.pending()] == [(at, A), (at, B)]
+    for _ in range(2):
+        assert read(tables, A, B, at=at) == [
+            {(f"x{n}", 1): 1 for n in range(3)},
+            {("y", n): 1 for n in range(3)},
+        ]
+        tables.apply()
 
 
 def test_a_write_planned_on_an_older_catalog_is_refused_whole(opened: Opened) -> None:

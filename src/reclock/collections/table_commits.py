@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypedDict
 
-import numpy as np
 import pyarrow as pa
 
 from reclock.algebra.ids import GlobalId
@@ -19,10 +18,10 @@ from reclock.errors import CatalogMoved, InternalError, StagedRowsGone, WriteCon
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """Rows of one table, each with its diff: as Arrow IPC bytes, or under the name of the staged
-    files that hold them."""
+    """Rows of one table, each with its diff: in memory, or under the name of the staged files that
+    hold them."""
 
-    rows: bytes | None = None
+    rows: pa.Table | None = None
     staged: str | None = None
 
 
@@ -35,13 +34,6 @@ class KeyRead:
     read_at: Timestamp
     key: KeyColumns
     hashes: Hashes
-
-    def is_changed_by(self, payload: Payload) -> bool:
-        """Whether the number may be another after the write."""
-        if payload.rows is None:
-            return True
-        changed, _ = self.key.net_counts(rows_of_payload(payload.rows))
-        return bool(np.isin(changed, self.hashes).any())
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,19 +122,95 @@ def decide(
     These can be committed at one time, as if in this order: none reads rows that an earlier one
     writes, so each sees at the time of the batch what it would see alone.
     """
-    batch_writes: dict[GlobalId, list[Payload]] = {}
+    earlier = _EarlierWrites(state)
     outcomes: list[WriteConflict | CatalogMoved | StagedRowsGone | None] = []
     for commit in batch:
-        refusal = _refusal(commit, state, batch_writes)
+        refusal = _refusal(commit, state, earlier)
         if refusal is None:
-            for table, payload in commit.writes.items():
-                batch_writes.setdefault(table, []).append(payload)
+            earlier.add(commit)
         outcomes.append(refusal)
     return outcomes
 
 
+def joined_writes(commits: Iterable[Commit]) -> list[tuple[GlobalId, Payload]]:
+    """The writes of commits that share a record of the log: the rows of one table are one
+    payload, but for staged ones."""
+    parts: dict[tuple[GlobalId, pa.Schema], list[pa.Table]] = {}
+    staged: list[tuple[GlobalId, Payload]] = []
+    for commit in commits:
+        for table, payload in commit.writes.items():
+            if payload.rows is None:
+                staged.append((table, payload))
+            else:
+                parts.setdefault((table, payload.rows.schema), []).append(payload.rows)
+    joined = [(table, Payload(pa.concat_tables(rows))) for (table, _), rows in parts.items()]
+    return joined + staged
+
+
+@dataclass(slots=True)
+class _Writes:
+    """Writes to one table. Of each key, every write is hashed once."""
+
+    payloads: list[Payload] = field(default_factory=list)
+    _changed: dict[KeyColumns, tuple[int, set[int]]] = field(default_factory=dict)
+    """The hashes of the changed keys, of so many of the first payloads."""
+
+    def may_change(self, read: KeyRead) -> bool:
+        """Whether one of the numbers that were read may be another after the writes."""
+        if any(payload.rows is None for payload in self.payloads):
+            return True
+        count, changed = self._changed.get(read.key, (0, set()))
+        for payload in self.payloads[count:]:
+            hashes, _ = read.key.net_counts(payload.rows)
+            changed.update(hashes.tolist())
+        self._changed[read.key] = len(self.payloads), changed
+        return not changed.isdisjoint(read.hashes.tolist())
+
+    def may_be_of(self, keys: Keys | None) -> bool:
+        """Whether rows with one of the keys may be written; without keys, any rows."""
+        if keys is None:
+            return bool(self.payloads)
+        return any(
+            payload.rows is None or keys.contain_any([payload.rows]) for payload in self.payloads
+        )
+
+
+@dataclass(slots=True)
+class _EarlierWrites:
+    """The writes before a commit: those that the log has, and those of its batch."""
+
+    state: WalState
+    _of_batch: dict[GlobalId, _Writes] = field(default_factory=dict)
+    _of_log: dict[tuple[GlobalId, Timestamp], _Writes | None] = field(default_factory=dict)
+
+    def add(self, commit: Commit) -> None:
+        """The next commits of the batch are after this one."""
+        for table, payload in commit.writes.items():
+            self._of_batch.setdefault(table, _Writes()).payloads.append(payload)
+
+    def since(self, table: GlobalId, read_at: Timestamp) -> list[_Writes] | None:
+        """The writes to the table since ``read_at``; None if there were some that are not in the
+        log any more, which may be of any rows."""
+        logged = self._logged(table, read_at)
+        if logged is None:
+            return None
+        return [logged, self._of_batch[table]] if table in self._of_batch else [logged]
+
+    def _logged(self, table: GlobalId, read_at: Timestamp) -> _Writes | None:
+        if self.state.last_writes[table] <= read_at:
+            return _Writes()
+        if (table, read_at) not in self._of_log:
+            recent = self.state.recent.get(table)
+            self._of_log[table, read_at] = (
+                _Writes([write.payload for write in recent if write.at > read_at])
+                if recent is not None
+                else None
+            )
+        return self._of_log[table, read_at]
+
+
 def _refusal(
-    commit: Commit, state: WalState, batch_writes: Mapping[GlobalId, Sequence[Payload]]
+    commit: Commit, state: WalState, earlier: _EarlierWrites
 ) -> WriteConflict | CatalogMoved | StagedRowsGone | None:
     is_gone = not commit.tables <= state.last_writes.keys()
     if commit.catalog_ts < state.catalog_ts or is_gone:
@@ -150,52 +218,14 @@ def _refusal(
     for table in sorted(commit.reads):
         if commit.read_at is None:
             raise InternalError("a commit that read tables does not say when")
-        if _was_written(
-            table, commit.read_at, commit.keys.get(table), state, batch_writes.get(table, ())
-        ):
+        writes, keys = earlier.since(table, commit.read_at), commit.keys.get(table)
+        if writes is None or any(part.may_be_of(keys) for part in writes):
             return WriteConflict(table, read_at=commit.read_at)
     for read in commit.key_reads:
-        payloads = _writes_since(read.table, read.read_at, state, batch_writes.get(read.table, ()))
-        if payloads is None or any(map(read.is_changed_by, payloads)):
+        writes = earlier.since(read.table, read.read_at)
+        if writes is None or any(part.may_change(read) for part in writes):
             return WriteConflict(read.table, read_at=read.read_at)
     for payload in commit.writes.values():
         if payload.staged is not None and payload.staged not in state.staged:
             return StagedRowsGone(payload.staged)
     return None
-
-
-def _was_written(
-    table: GlobalId,
-    read_at: Timestamp,
-    keys: Keys | None,
-    state: WalState,
-    batch_payloads: Sequence[Payload],
-) -> bool:
-    """Whether the rows that were read may have been written since. Writes that are no longer in the
-    log may be of any rows."""
-    payloads = _writes_since(table, read_at, state, batch_payloads)
-    if payloads is None or keys is None:
-        return payloads is None or bool(payloads)
-    return any(
-        payload.rows is None or keys.contain_any([rows_of_payload(payload.rows)])
-        for payload in payloads
-    )
-
-
-def _writes_since(
-    table: GlobalId, read_at: Timestamp, state: WalState, batch_payloads: Sequence[Payload]
-) -> list[Payload] | None:
-    """The writes to the table since ``read_at``; None if there were some that are not in
-    ``state.recent``."""
-    payloads = list(batch_payloads)
-    if state.last_writes[table] > read_at:
-        if table not in state.recent:
-            return None
-        payloads += [write.payload for write in state.recent[table] if write.at > read_at]
-    return payloads
-
-
-def rows_of_payload(ipc: bytes) -> pa.Table:
-    """The rows of a record, with their diffs."""
-    with pa.ipc.open_stream(ipc) as reader:
-        return reader.read_all()

@@ -27,8 +27,10 @@ from reclock.collections.table_commits import (
     PendingWrite,
     WalState,
     decide,
+    joined_writes,
 )
 from reclock.collections.wal_ledger import OF_TABLES, Ledger
+from reclock.collections.wal_rows import from_ipc, to_ipc
 from reclock.consensus.database.batches import batches
 from reclock.consensus.database.store import Consensus
 from reclock.consensus.frontiers.tables import frontiers
@@ -182,16 +184,14 @@ class TableWal:
         time = self._record_time(connection, position.upper, at)
         if connection.execute(self._advance, {"at": time}).rowcount != 1:
             raise UpperMismatch(self.ledger.group, expected=time, found=position.upper)
-        writes = [
-            (table, payload) for commit in accepted for table, payload in commit.writes.items()
-        ]
+        writes = joined_writes(accepted)
         connection.execute(sa.insert(self.ledger.records), {"at": time, "token": token})
         records = [
             {
                 "at": time,
                 "part": part,
                 "table_id": table,
-                "ipc": payload.rows,
+                "ipc": to_ipc(payload.rows) if payload.rows is not None else None,
                 "staged": payload.staged,
             }
             for part, (table, payload) in enumerate(writes)
@@ -478,4 +478,5 @@ def _tails_query(ledger: Ledger) -> sa.Select[Any]:
 
 
 def _as_write(row: sa.Row[Any]) -> PendingWrite:
-    return PendingWrite(row.at, row.part, row.table_id, Payload(row.ipc, row.staged))
+    rows = from_ipc(row.ipc) if row.ipc is not None else None
+    return PendingWrite(row.at, row.part, row.table_id, Payload(rows, row.staged))

@@ -175,7 +175,7 @@ class Tables:
 
     def _payload(self, table: GlobalId, rows: pa.Table) -> Payload:
         if rows.nbytes < STAGED_FROM_BYTES:
-            return Payload(rows=_to_bytes(rows))
+            return Payload(rows)
         collection = self._lake.open(table_id(table))
         name = f"table-{uuid.uuid4().hex}"
         self.log.reserve(name, lease_ms=STAGING_LEASE_MS)
@@ -378,16 +378,8 @@ def _take_batch(writes: Sequence[PendingWrite]) -> Sequence[PendingWrite]:
     for index, write in enumerate(writes):
         if size > APPLIED_BYTES and write.at != writes[index - 1].at:
             return writes[:index]
-        size += len(write.payload.rows) if write.payload.rows is not None else APPLIED_BYTES
+        size += write.payload.rows.nbytes if write.payload.rows is not None else APPLIED_BYTES
     return writes
-
-
-def _to_bytes(rows: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as writer:
-        # a batch has a header, a statement may have made many
-        writer.write_table(rows.combine_chunks())
-    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 
 def updates_at(rows: pa.Table, at: Timestamp, desc: RelationDesc) -> pa.Table:
