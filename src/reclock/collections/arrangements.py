@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -37,8 +39,24 @@ class _ArrangedFile:
 
     updates: pa.Table
     values: pa.Array
+    numbers: npt.NDArray[np.integer[Any]] | None
+    """The values, if they are whole numbers."""
+
+    @classmethod
+    def of(cls, updates: pa.Table, column: str) -> _ArrangedFile:
+        """Updates that may have NULL in the column, in any order."""
+        valid = updates.filter(pc.is_valid(updates[column]))
+        arranged = valid.sort_by(column).combine_chunks()
+        values = arranged[column].combine_chunks()
+        is_whole = pa.types.is_integer(values.type)
+        return cls(arranged, values, values.to_numpy() if is_whole else None)
 
     def having(self, value: Any) -> pa.Table:
+        if self.numbers is not None:
+            first = int(np.searchsorted(self.numbers, value, "left"))
+            return self.updates.slice(
+                first, int(np.searchsorted(self.numbers, value, "right")) - first
+            )
         indexes = range(len(self.values))
         start = bisect_left(indexes, value, key=self._value)
         return self.updates.slice(
@@ -107,11 +125,10 @@ class Arrangements:
                 return None
             with pq.ParquetFile(file.path, filesystem=version.folder.filesystem) as parquet:
                 updates = parquet.read().select(arrow_schema(version.desc, with_updates=True).names)
-            updates = updates.filter(pc.is_valid(updates[column])).sort_by(column).combine_chunks()
-            arranged = _ArrangedFile(updates, updates[column].combine_chunks())
+            arranged = _ArrangedFile.of(updates, column)
             with self._lock:
                 self._arranged[file.uri, column] = (arranged, time.monotonic())
-                self._bytes += updates.nbytes
+                self._bytes += arranged.updates.nbytes
             return arranged
 
     def _make_room(self, needed_bytes: int) -> bool:

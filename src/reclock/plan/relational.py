@@ -400,9 +400,15 @@ def row_limit(plan: Plan, finishing: Finishing) -> int | None:
 
 def collections(plan: Plan) -> frozenset[StorageCollectionId]:
     """Every collection the plan reads."""
-    if isinstance(plan, Get):
-        return frozenset({plan.collection})
-    return frozenset().union(*(collections(child) for child in inputs(plan)))
+    read: set[StorageCollectionId] = set()
+    waiting = [plan]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Get):
+            read.add(part.collection)
+        else:
+            waiting += inputs(part)
+    return frozenset(read)
 
 
 def work_tables(plan: Plan) -> frozenset[int]:

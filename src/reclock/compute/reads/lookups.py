@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc, TypeName
 from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.algebra.timestamps import Timestamp
@@ -18,6 +19,7 @@ from reclock.collections.arrangements import Arrangements
 from reclock.compute.engines.engine import (
     Answer,
     CollectionInput,
+    Input,
     Inputs,
     TableInput,
     result_schema,
@@ -57,29 +59,39 @@ _AT_ONCE = 1_000
 """More updates are left to an engine."""
 
 
-def narrow_inputs(
-    plan: Plan, inputs: Inputs, as_of: Timestamp, arrangements: Arrangements
-) -> Inputs:
-    """The inputs. If the plan looks up rows of one by value, and few match, the input has only the
-    updates of these rows."""
-    narrowed = {}
-    for get, column, values in point_lookups(plan):
+def look_up(
+    plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp, arrangements: Arrangements
+) -> tuple[Answer | None, Inputs]:
+    """The plan's rows without an engine, and the inputs for an engine where there are none.
+
+    If the plan looks up rows of an input by value, and few match, that input has only the updates
+    of these rows. They are answered from memory if the plan only filters them and computes simple
+    columns, or simple aggregates, of them.
+    """
+    lookup = _lookup(plan)
+    points = point_lookups(plan) if lookup is None else _points(lookup.get, lookup.named)
+    narrowed: dict[StorageCollectionId, Input] = {}
+    for get, column, values in points:
         read = inputs[get.collection]
         if isinstance(read, CollectionInput):
             updates = _updates_with(read, get.desc.names[column], values, as_of, arrangements)
             if updates is not None:
                 narrowed[get.collection] = TableInput(updates, has_updates=True)
-    return {**inputs, **narrowed} if narrowed else inputs
-
-
-def answer_from_memory(
-    plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp
-) -> Answer | None:
-    """The plan's rows without an engine, if it only filters updates that a lookup found and
-    computes simple columns, or simple aggregates, of them; else None."""
-    lookup = _lookup(plan)
+                if lookup is not None:  # these rows need not be compared again
+                    others = [other for other in lookup.named if other != (column, values)]
+                    lookup = replace(lookup, named=others)
+    if narrowed:
+        inputs = {**inputs, **narrowed}
     if lookup is None:
-        return None
+        return None, inputs
+    return _answer(lookup, plan, finishing, inputs, as_of), inputs
+
+
+def _answer(
+    lookup: _Lookup, plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp
+) -> Answer | None:
+    """The rows of the lookup. None if they are not in memory, too many, or an engine must compute
+    something of them."""
     read = inputs[lookup.get.collection]
     if not isinstance(read, TableInput) or not read.has_updates or read.table.num_rows > _AT_ONCE:
         return None
@@ -119,14 +131,19 @@ def point_lookups(plan: Plan) -> Iterator[tuple[Get, int, Values]]:
         named = [
             values for values in map(_values, predicates.get(id(get), ())) if values is not None
         ]
-        of_key = [
-            (column, values)
-            for column, values in named
-            if get.desc.names[column] in (get.desc.key or ())
-        ]
-        for column, values in (of_key or named)[:1]:
-            if len(values) <= _FEW:
-                yield get, column, values
+        yield from _points(get, named)
+
+
+def _points(get: Get, named: Sequence[tuple[int, Values]]) -> Iterator[tuple[Get, int, Values]]:
+    """The column to look rows up by, of those with ``named`` values, unless it has many."""
+    of_key = [
+        (column, values)
+        for column, values in named
+        if get.desc.names[column] in (get.desc.key or ())
+    ]
+    for column, values in (of_key or named)[:1]:
+        if len(values) <= _FEW:
+            yield get, column, values
 
 
 def _values(predicate: Scalar) -> tuple[int, Values] | None:

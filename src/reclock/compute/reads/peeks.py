@@ -40,8 +40,7 @@ def peek(
     ``large`` is called only if more than ``threshold_bytes`` of Parquet must be read. A plan that
     the large engine does not support runs on the small one, which spills to disk.
     """
-    narrowed = lookups.narrow_inputs(plan, inputs, as_of, arrangements)
-    answer = lookups.answer_from_memory(plan, finishing, narrowed, as_of)
+    answer, narrowed = lookups.look_up(plan, finishing, inputs, as_of, arrangements)
     if answer is not None:
         return answer
     if is_large(narrowed, as_of, threshold_bytes):
@@ -83,7 +82,7 @@ def engine_of(
 ) -> str:
     """The name of the engine that would answer a peek now. The first lookup by a column still reads
     the collection."""
-    narrowed = lookups.narrow_inputs(plan, inputs, as_of, arrangements)
-    if lookups.answer_from_memory(plan, finishing, narrowed, as_of) is not None:
+    answer, narrowed = lookups.look_up(plan, finishing, inputs, as_of, arrangements)
+    if answer is not None:
         return lookups.NAME
     return "spark" if is_large(narrowed, as_of, threshold_bytes) else "duckdb"
