@@ -45,11 +45,15 @@ class Users:
         """The roles after SET ROLE; None goes back to the role that the session began with."""
         return replace(self, current_id=self.session_id if id is None else id)
 
-    def named(self, names: SessionNames, snapshot: CatalogSnapshot) -> SessionNames:
-        """``names`` with the values of ``session_user`` and ``current_user``."""
+    def named(
+        self, names: SessionNames, snapshot: CatalogSnapshot, search_path: tuple[str, ...]
+    ) -> SessionNames:
+        """``names`` with this search path and the values of ``session_user`` and
+        ``current_user``."""
         session, current = (snapshot.roles.get(id) for id in (self.session_id, self.current_id))
         return replace(
             names,
+            search_path=search_path,
             session_user=session.name if session else "",
             current_user=current.name if current else "",
         )

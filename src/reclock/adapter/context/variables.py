@@ -421,6 +421,8 @@ class SessionVariables:
         self.process_id = 0
         self.changes = 0
         """Counts the changes of values, so that a reader can tell whether to read them again."""
+        self._names: tuple[int, SessionNames] | None = None
+        """What ``names`` returned, and at which count of changes."""
 
     def begin(self) -> None:
         """Begin a transaction."""
@@ -489,6 +491,12 @@ class SessionVariables:
 
     @property
     def names(self) -> SessionNames:
+        """What names mean, as far as the variables say it."""
+        if self._names is None or self._names[0] != self.changes:
+            self._names = self.changes, self._read_names()
+        return self._names[1]
+
+    def _read_names(self) -> SessionNames:
         path = tuple(name for name in schemas_of(self.get(SEARCH_PATH)) if name != USER_SCHEMA)
         database, cluster = self.get("database"), self.get("cluster")
         return SessionNames(

@@ -41,7 +41,7 @@ class StatementPlanner:
         the values of ``session_user`` and ``current_user``."""
         assert catalog.snapshot is not None
         path = catalog.existing_schemas(self.names.search_path, self.names.database)
-        return self.users.named(replace(self.names, search_path=path), catalog.snapshot)
+        return self.users.named(self.names, catalog.snapshot, path)
 
     def plan(
         self,
@@ -74,14 +74,14 @@ class StatementPlanner:
         names = self.names_at(catalog)
         if parameters.values and isinstance(parsed.node, InsertStatement):
             return self._plan_insert(parsed, catalog, parameters, names)
+        lookup = self._lookup(parsed, catalog, parameters, names)
+        if lookup is not None:
+            return lookup
         key = cache_key(parsed, names, parameters, self.users)
         if key is None:
             return CachedPlan(self.plan(parsed, catalog, parameters))
         planned: CachedPlan | None = catalog.planned.get(key)
         if planned is None:
-            lookup = self._lookup(parsed, catalog, parameters, names)
-            if lookup is not None:
-                return lookup
             planned, is_shared = self._plan_shared(parsed, catalog, parameters)
             if is_shared:
                 store(catalog, key, planned)
@@ -128,6 +128,8 @@ class StatementPlanner:
             return None
         any_values = Parameters(list(parameters.types), is_open=False)
         key = cache_key(parsed, names, any_values, self.users)
+        if key is None:
+            return None
         unknown = object()
         planned = catalog.planned.get(key, unknown)
         if planned is unknown:

@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TypeVar
 
 import pyarrow as pa
@@ -20,6 +21,11 @@ from reclock.introspection.reports import SessionReport, StatementReport
 from reclock.runtime.environment import Environment
 from reclock.sql.statements.connections.syntax import AlterSecretStatement, CreateSecretStatement
 from reclock.sql.statements.roles.syntax import AlterRoleStatement, CreateRoleStatement
+from reclock.sql.statements.tables.modify_syntax import (
+    DeleteStatement,
+    InsertStatement,
+    UpdateStatement,
+)
 from reclock.sql.syntax import nodes
 from reclock.sql.syntax.parse import ParsedStatement
 from reclock.tracing import span
@@ -34,6 +40,8 @@ _SENSITIVE = {
 }
 """Statements that can contain secrets. Of these, and of statements that contain them, only the kind
 is recorded."""
+
+_NEVER_SENSITIVE = (nodes.QueryStatement, InsertStatement, UpdateStatement, DeleteStatement)
 
 
 @dataclass(slots=True)
@@ -146,7 +154,7 @@ class _Statement:
             None
             if error is None
             else _error_text(error, is_hidden=self._sensitive_kind is not None),
-            _kind(self.parsed),
+            _kind(type(self.parsed.node).__name__),
             "" if error is None else getattr(error, "sqlstate", InternalError.sqlstate),
         )
         for _ in range(times):
@@ -154,8 +162,9 @@ class _Statement:
 
     @property
     def _sensitive_kind(self) -> str | None:
-        """The kind of the statement, if it can contain secrets. A query cannot."""
-        if isinstance(self.parsed.node, nodes.QueryStatement):
+        """The kind of the statement, if it can contain secrets. A query or a change of rows
+        cannot."""
+        if isinstance(self.parsed.node, _NEVER_SENSITIVE):
             return None
         sensitive = self.parsed.node.find(*_SENSITIVE)
         return _SENSITIVE[type(sensitive)] if sensitive is not None else None
@@ -165,11 +174,10 @@ class _Statement:
         return f"{kind} <redacted>" if kind else self.parsed.text
 
 
-def _kind(parsed: ParsedStatement) -> str:
+@cache
+def _kind(node_name: str) -> str:
     """``create_table`` for a ``CreateTableStatement``."""
-    return re.sub(
-        r"(?<!^)(?=[A-Z])", "_", type(parsed.node).__name__.removesuffix("Statement")
-    ).lower()
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", node_name.removesuffix("Statement")).lower()
 
 
 def _error_text(error: Exception, *, is_hidden: bool) -> str:
