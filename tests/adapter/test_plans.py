@@ -17,6 +17,7 @@ from fixtures.sessions import last_answer
 from reclock.adapter.planning import plan_cache
 from reclock.adapter.planning.statement_planner import StatementPlanner
 from reclock.adapter.session import prepared as preparation
+from reclock.adapter.session.prepared import RepeatedInsert
 from reclock.adapter.session.session import Session
 from reclock.algebra.relations import BIGINT, INTEGER, SMALLINT, TEXT, ScalarType, numeric
 from reclock.algebra.timestamps import Timestamp
@@ -367,6 +368,19 @@ def test_an_insert_is_planned_once_for_all_values(written: Session, monkeypatch)
     last_answer(written, "ALTER TABLE written ALTER COLUMN c SET DEFAULT 2.5")
     written.execute_prepared(prepared, (4, "r4"))
     assert last_answer(written, "SELECT c FROM written WHERE a = 4") == [(Decimal("2.5"),)]
+
+
+def test_a_default_that_reads_the_moment_is_the_same_for_a_whole_pipeline(written: Session) -> None:
+    catalog = written.environment.stores.planner_catalog()
+    prepared = written.prepare("INSERT INTO stamped (b) VALUES ($1)")
+    assert prepared.parsed is not None
+    for value in ("x", "y"):
+        about = prepared.parsed, catalog, prepared.bound((value,))
+        assert written.planner.plan_cached(*about).template is not None
+    written.transactions.begin_implicit()
+    assert written.insert_all([RepeatedInsert(prepared, [["x", "y", "z"]], 3)])
+    written.transactions.end_implicit()
+    assert last_answer(written, "SELECT count(*), count(DISTINCT at) FROM stamped") == [(3, 1)]
 
 
 def test_an_insert_from_a_template_needs_the_privilege(written: Session) -> None:

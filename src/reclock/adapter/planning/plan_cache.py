@@ -59,8 +59,8 @@ _CACHED = (
 @dataclass(slots=True, eq=False)
 class CachedPlan:
     """A planned statement, shared by all sessions that repeat it at one moment of the catalog.
-    ``answer`` holds its rows if it reads no collection and they are small. ``template`` is what an
-    INSERT follows from, if it serves other values too."""
+    ``answer`` holds its rows if it reads no collection and they are small. ``template`` makes
+    INSERTs with other values, at the same moment."""
 
     statement: PlannedStatement
     answer: tuple[pa.RecordBatch, ...] | None = None

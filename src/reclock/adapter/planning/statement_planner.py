@@ -103,15 +103,14 @@ class StatementPlanner:
             if modify is not None:
                 return CachedPlan(modify, template=template)
         planned, is_shared = self._plan_shared(parsed, catalog, parameters)
-        if key is not None and key not in catalog.planned:
-            template = InsertTemplate.of(parsed.node, planned.statement, parameters.settled())
-            if (
-                template is not None
-                and is_shared
-                and _modify_of(template, parameters, catalog, names) == planned.statement
-            ):
-                planned.template = template
-            store(catalog, key, planned.template)
+        template = InsertTemplate.of(parsed.node, planned.statement, parameters.settled())
+        if (
+            template is not None
+            and _modify_of(template, parameters, catalog, names) == planned.statement
+        ):
+            planned.template = template
+            if is_shared and key is not None:
+                store(catalog, key, template)
         return planned
 
     def _lookup(
