@@ -90,6 +90,25 @@ def test_entries_of_another_catalog_are_not_taken_for_ours() -> None:
     assert mixed.relation(other.item("v").id).desc.names == ("b",)
 
 
+def test_what_a_transaction_has_planned_is_not_planned_again_after_its_commit() -> None:
+    one, other = World(), World()
+    for each in (one, other):
+        each.execute(f"CREATE SOURCE s (a int, b text) {S3} FORMAT JSON")
+    before = one.catalog, other.catalog
+    one.execute("CREATE VIEW v AS SELECT a FROM s; CREATE INDEX i ON v (a)")
+    other.execute("CREATE VIEW v AS SELECT b FROM s; CREATE INDEX i ON v (b)")
+    assert one.catalog.snapshot is not None
+    assert other.catalog.snapshot is not None
+    builtins = [SYSTEM_RELATION]
+    ids = one.item("v").id, one.item("i").id
+    assert ids == (other.item("v").id, other.item("i").id)
+    after = build_catalog(one.catalog.snapshot, builtins, before[0], uncommitted=one.catalog)
+    assert all(after.entry(id) is one.catalog.entry(id) for id in ids)
+    # another process has committed others under the same ids
+    after = build_catalog(other.catalog.snapshot, builtins, before[1], uncommitted=one.catalog)
+    assert list(after.entries()) == list(other.catalog.entries())
+
+
 def test_an_entry_says_what_a_source_is(world: World) -> None:
     entry = world.catalog.relation(world.item("flights").id)
     assert isinstance(entry, RelationEntry)

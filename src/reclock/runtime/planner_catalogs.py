@@ -32,6 +32,8 @@ class PlannerCatalogs:
         self._settings = settings
         self._on_snapshot = on_snapshot
         self._newest: PlannerCatalog | None = None
+        self._uncommitted: PlannerCatalog | None = None
+        """The last one with changes that were not committed yet."""
         self._system: tuple[object, list[RelationEntry]] = (None, [])
 
     def current(self) -> PlannerCatalog:
@@ -54,9 +56,12 @@ class PlannerCatalogs:
         ] else None
 
     def resolve(self, snapshot: CatalogSnapshot, previous: PlannerCatalog | None) -> PlannerCatalog:
-        """The catalog of ``snapshot``, which may have uncommitted changes. Reuses what ``previous``
+        """The catalog of ``snapshot``, which has uncommitted changes. Reuses what ``previous``
         resolved."""
-        return build_catalog(snapshot, self._system_entries(), previous, self._settings())
+        self._uncommitted = build_catalog(
+            snapshot, self._system_entries(), previous, self._settings()
+        )
+        return self._uncommitted
 
     def _system_entries(self) -> list[RelationEntry]:
         """The entries of the system relations, made again when an upgrade has added some."""
@@ -71,7 +76,9 @@ class PlannerCatalogs:
     def _resolve_shared(self, snapshot: CatalogSnapshot) -> PlannerCatalog:
         newest = self._newest
         if newest is None or newest.snapshot is not snapshot:
-            newest = self.resolve(snapshot, newest)
+            newest = build_catalog(
+                snapshot, self._system_entries(), newest, self._settings(), self._uncommitted
+            )
             self._on_snapshot(snapshot)
             # another thread may put an older one there, but is not answered from it
             self._newest = newest

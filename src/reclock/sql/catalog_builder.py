@@ -33,16 +33,19 @@ def build_catalog(
     builtins: Sequence[RelationEntry] = (),
     previous: PlannerCatalog | None = None,
     settings: PlannerSettings | None = None,
+    uncommitted: PlannerCatalog | None = None,
 ) -> PlannerCatalog:
     """The planner catalog of ``snapshot``. An item is planned again only if it, or an item that it
-    depends on, changed since ``previous``."""
+    depends on, changed since ``previous``; and not if it was created as it is in ``uncommitted``,
+    the catalog of a transaction before its commit."""
     if previous is not None and previous.snapshot is snapshot:
         return previous
     settings = settings or PlannerSettings()
     if previous is not None and (difference := _item_difference(previous, snapshot)) is not None:
         created, dropped = difference
         catalog = previous.at(snapshot, settings, dropped)
-        _add_items(catalog, created, _schemas(snapshot), None)
+        is_created_there = uncommitted is not None and _has_all(uncommitted, created)
+        _add_items(catalog, created, _schemas(snapshot), uncommitted if is_created_there else None)
         return catalog
     schemas = _schemas(snapshot)
     catalog = PlannerCatalog(
@@ -119,6 +122,11 @@ def _changed_items(before: CatalogSnapshot, after: CatalogSnapshot) -> Set[Globa
 
 _FOUNDATIONS = (Kind.DATABASE, Kind.SCHEMA, Kind.CLUSTER, Kind.SYSTEM_OBJECT_MAPPING)
 """The kinds of objects, besides items, that entries are made from."""
+
+
+def _has_all(catalog: PlannerCatalog, items: Iterable[Item]) -> bool:
+    assert catalog.snapshot is not None
+    return all(catalog.snapshot.items.get(item.id) == item for item in items)
 
 
 def _definition(item: Item) -> tuple[object, ...]:
