@@ -97,18 +97,18 @@ def run(session: Session, sql: str) -> None:
 
 
 def test_every_statement_that_changes_the_catalog_is_audited(environment: Environment) -> None:
-    session, seen = Session(environment), set[type]()
+    session, audited_kinds = Session(environment), set[type]()
     for text in DEFINITIONS.split(";"):  # the text of what is parsed has no secrets
         [parsed] = parse(text)
         before = len(environment.stores.catalog.get_audit_logs())
-        seen.add(type(plan_statement(parsed, environment.stores.planner_catalog())))
+        audited_kinds.add(type(plan_statement(parsed, environment.stores.planner_catalog())))
         run(session, text)
         events = environment.stores.catalog.get_audit_logs()[before:]
         assert events, parsed.text
         assert {event.user for event in events} == {"reclock"}
         verbs = {event.event_type for event in events}
         assert verbs & {parsed.text.split()[0].lower(), "alter", "drop", "create"}, parsed.text
-    assert seen == set(defines)
+    assert audited_kinds == set(defines)
 
 
 def test_the_audit_log_names_who_the_session_began_as(environment: Environment) -> None:

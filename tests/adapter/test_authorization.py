@@ -285,25 +285,31 @@ def objects() -> tuple[Any, ...]:
 
 
 def catalog(
-    *held: Held, to: str = ROLE, owns: tuple[str, ...] = (), member: tuple[str, ...] = ()
+    *privileges: Held, to: str = ROLE, owns: tuple[str, ...] = (), member: tuple[str, ...] = ()
 ) -> PlannerCatalog:
     """The catalog in which ``to`` was granted ``held`` and owns ``owns``, and someone is a member
     of ``member``."""
     things = []
-    for thing in objects():
-        name = getattr(thing, "name", None)
-        if isinstance(thing, Role):
-            if thing.id == ROLE:
+    for catalog_object in objects():
+        name = getattr(catalog_object, "name", None)
+        if isinstance(catalog_object, Role):
+            if catalog_object.id == ROLE:
                 more = {id: "s1" for id, role in NAMES.items() if role in member}
-                thing = replace(thing, membership={**thing.membership, **more})
-        elif hasattr(thing, "privileges"):
-            owner = (to if to != PUBLIC_ROLE_ID else ROLE) if name in owns else thing.owner_role_id
-            acl = thing.privileges
-            for privilege in (privilege for privilege, on in held if on == name):
+                catalog_object = replace(
+                    catalog_object, membership={**catalog_object.membership, **more}
+                )
+        elif hasattr(catalog_object, "privileges"):
+            owner = (
+                (to if to != PUBLIC_ROLE_ID else ROLE)
+                if name in owns
+                else catalog_object.owner_role_id
+            )
+            acl = catalog_object.privileges
+            for privilege in (privilege for privilege, on in privileges if on == name):
                 acl = granted(acl, to, Privilege[privilege].value, owner)
-            thing = replace(thing, owner_role_id=owner, privileges=acl)
-        things.append(thing)
-    system = [Privilege[privilege].value for privilege, on in held if on == "system"]
+            catalog_object = replace(catalog_object, owner_role_id=owner, privileges=acl)
+        things.append(catalog_object)
+    system = [Privilege[privilege].value for privilege, on in privileges if on == "system"]
     things += [SystemPrivilege(to, "s1", letter) for letter in system]
     return build_catalog(CatalogSnapshot.of(things, Timestamp(1)))
 
@@ -434,11 +440,11 @@ def test_a_view_is_read_with_the_privileges_of_its_owner() -> None:
     needs = (*READ, ("SELECT", "delays"))
     at = catalog(*needs)
     assert at.snapshot is not None
-    others = [
+    other_items = [
         replace(thing, owner_role_id=OTHER) if getattr(thing, "name", "") == "flights" else thing
         for thing in _things(at)
     ]
-    at = build_catalog(CatalogSnapshot.of(others, Timestamp(1)))
+    at = build_catalog(CatalogSnapshot.of(other_items, Timestamp(1)))
     with pytest.raises(PermissionDenied) as denied:
         authorize(
             plan_statement(parse("SELECT * FROM delays")[0], at), at, Users(ROLE, ROLE), "default"

@@ -181,11 +181,11 @@ def test_the_catalog_holds_what_statements_say_and_no_id_comes_twice(
         for id, replica in replicas.items():
             what = (replica.cluster_id, replica.size)
             assert replica_of.setdefault(id, what) == what, "one of another size is another replica"
-        own = [
+        user_replicas = [
             (index.cluster_id, index.name)
             for index in snapshot.sorted(Kind.CLUSTER_INTROSPECTION_SOURCE_INDEX)
         ]
-        assert sorted(own) == sorted(
+        assert sorted(user_replicas) == sorted(
             (id, name) for id in clusters for name in INTROSPECTION_RELATIONS
         )
     assert len(cluster_ids) > 5

@@ -46,11 +46,11 @@ def test_clients_read_comments_as_in_postgresql(tmp_path: Path, postgres_server:
     with psycopg.connect(postgres_server.dsn()) as connection:  # and rolled back
         for definition in DEFINITIONS.split(";\n"):
             connection.execute(definition.encode())
-        wanted = [connection.execute(question.encode()).fetchall() for question in QUESTIONS]
+        expected = [connection.execute(question.encode()).fetchall() for question in QUESTIONS]
         connection.rollback()
     with Environment.open(home) as environment:
         session = Session(environment)
-        assert [run(session, question) for question in QUESTIONS] == wanted
+        assert [run(session, question) for question in QUESTIONS] == expected
         run(session, "CREATE OR REPLACE VIEW v AS SELECT a FROM t WHERE a > 1")
         assert run(session, QUESTIONS[2]) == [("of the view", "second")]
         run(session, "DROP TABLE t CASCADE; DROP SEQUENCE s")

@@ -95,17 +95,17 @@ def test_what_is_used_is_not_dropped(environment: Environment) -> None:
 
 
 def test_a_value_is_not_kept_longer_than_the_secret_has_it(environment: Environment) -> None:
-    kept: list[str] = []
-    put = environment.stores.secrets.put
+    references: list[str] = []
+    put_secret = environment.stores.secrets.put
     for text in ("CREATE SECRET word AS 'one'", "ALTER SECRET word AS 'two'", "DROP SECRET word"):
         run(environment, text)
         for item in environment.stores.catalog.sync().items.values():
-            kept.append(parse_one(item.create_sql or "").args["reference"].name)
-    assert len(set(kept)) == 2
-    for reference in kept:
+            references.append(parse_one(item.create_sql or "").args["reference"].name)
+    assert len(set(references)) == 2
+    for reference in references:
         with pytest.raises(SecretUnavailable):
             environment.stores.secrets.get(reference, "word")
-    put("r", "x")
+    put_secret("r", "x")
     assert environment.stores.secrets.get("r", "word") == "x"
 
 
@@ -150,12 +150,12 @@ def test_a_value_is_in_no_log_no_catalog_and_no_file(sql_server: SqlServer) -> N
                 VALUE.split("-")[0]
                 not in f"{said.message_primary} {said.message_detail} {said.message_hint}"
             )
-        shown = root.execute(
+        definitions = root.execute(
             "SELECT details FROM mz_audit_events UNION ALL SELECT create_sql FROM mz_connections"
         ).fetchall()
         root.execute("DROP CONNECTION away")
         root.execute("DROP SECRET hidden")
-    assert not any(VALUE in text for (text,) in shown)
+    assert not any(VALUE in text for (text,) in definitions)
     assert (sql_server.home / "secrets.key").stat().st_mode & 0o777 == 0o600
     for path in sql_server.home.rglob("*"):
         assert not path.is_file() or VALUE.encode() not in path.read_bytes(), path
@@ -242,7 +242,7 @@ def test_usage_is_what_it_takes_to_use_them(environment: Environment) -> None:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
+def created(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
     with Environment.initialise(tmp_path_factory.mktemp("made")) as opened:
         run(opened, MADE)
         yield opened
@@ -276,11 +276,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
     ],
 )
 def test_what_is_refused(
-    made: Environment, text: str, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+    created: Environment, text: str, error: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reclock.connectors.validation._PATIENCE_S", 1)
     with pytest.raises(error):
-        run(made, text)
+        run(created, text)
 
 
 def test_a_server_is_reached_by_its_name_in_libpq(environment: Environment) -> None:

@@ -46,7 +46,7 @@ def test_constraints_outlive_the_process_and_what_they_refer_to(tmp_path: Path) 
     home = tmp_path / "home"
     died = subprocess.run([sys.executable, "-c", CREATE_AND_DIE, str(home), TABLES], check=False)
     assert died.returncode == -signal.SIGKILL
-    kept = (
+    definitions = (
         "CREATE TABLE reclock.public.pets (id INT NOT NULL, owner INT, age INT, "
         "CONSTRAINT pets_owner_fkey FOREIGN KEY (owner) REFERENCES reclock.public.owners "
         "(id) ON DELETE CASCADE, "
@@ -54,12 +54,12 @@ def test_constraints_outlive_the_process_and_what_they_refer_to(tmp_path: Path) 
     )
     with Environment.open(home) as environment:
         session = Session(environment)
-        assert pets(session) == kept
+        assert pets(session) == definitions
         assert refused(session, "INSERT INTO pets VALUES (NULL, 1, 1)") == "23502"
         run(session, "ALTER TABLE owners RENAME TO people; ALTER TABLE pets RENAME TO animals")
     with Environment.open(home) as environment:
         session = Session(environment)
-        expected = kept.replace("public.pets", "public.animals").replace(
+        expected = definitions.replace("public.pets", "public.animals").replace(
             "public.owners", "public.people"
         )
         assert pets(session, "animals") == expected

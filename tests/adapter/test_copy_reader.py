@@ -126,11 +126,13 @@ def test_both_ways_find_the_same(name: str) -> None:
     def check(case, cut: int) -> None:
         given_types, data = case
         columns = [r.Column(f"c{i}", type) for i, type in enumerate(given_types)]
-        found, meant = (
+        at_once_rows, row_by_row = (
             read(columns, format, data, cut, at_once=at_once) for at_once in (True, False)
         )
-        assert str(found) == str(meant)
-        assert isinstance(found, str) or repr(found.to_pydict()) == repr(meant.to_pydict())
+        assert str(at_once_rows) == str(row_by_row)
+        assert isinstance(at_once_rows, str) or repr(at_once_rows.to_pydict()) == repr(
+            row_by_row.to_pydict()
+        )
 
     check()
 
@@ -151,13 +153,13 @@ def test_what_is_written_plainly_is_read_at_once(name: str, data: bytes) -> None
         FORMATS[name],
         "UTC",
     )
-    seen: list[int] = []
+    batch_sizes: list[int] = []
     row = reader._row
-    reader._row = lambda fields: seen.append(1) or row(fields)
+    reader._row = lambda fields: batch_sizes.append(1) or row(fields)
     assert sum(part.num_rows for part in [*reader.feed(data), *reader.finish()]) == (
         3 if name in ("text", "csv") else 2
     )
-    assert not seen
+    assert not batch_sizes
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -181,8 +183,8 @@ def test_what_is_special_means_the_same_both_ways(name: str, data: str) -> None:
     format = FORMATS[name]
     columns = [r.Column("a", r.INTEGER), r.Column("b", r.TEXT), r.Column("c", r.BOOLEAN)]
     written = ("a,b,c\n" * format.has_header + data).replace(",", format.delimiter).encode()
-    found, meant = (
+    rows, meant = (
         read(columns, format, written, len(written), at_once=at_once) for at_once in (True, False)
     )
-    assert str(found) == str(meant)
-    assert isinstance(found, str) or found.to_pydict() == meant.to_pydict()
+    assert str(rows) == str(meant)
+    assert isinstance(rows, str) or rows.to_pydict() == meant.to_pydict()

@@ -36,7 +36,7 @@ def run(session: Session, text: str) -> list[str]:
 
 def stored(home: Path) -> dict[str, str]:
     """Every file by a hash of its content; databases by that of their rows."""
-    found = {}
+    hashes = {}
     for path in sorted(path for path in home.rglob("*") if path.is_file()):
         if path.read_bytes()[:15] == b"SQLite format 3":
             with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
@@ -45,8 +45,8 @@ def stored(home: Path) -> dict[str, str]:
             continue
         else:
             content = path.read_bytes()
-        found[str(path.relative_to(home))] = hashlib.sha256(content).hexdigest()
-    return found
+        hashes[str(path.relative_to(home))] = hashlib.sha256(content).hexdigest()
+    return hashes
 
 
 DEFINITIONS = (

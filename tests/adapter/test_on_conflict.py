@@ -16,9 +16,9 @@ from reclock.runtime.environment import Environment
 
 def test_counts_of_writers_add_up(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    with Environment.initialise(home) as here, Environment.open(home) as there:
+    with Environment.initialise(home) as this_process, Environment.open(home) as other_process:
         run(
-            Session(here),
+            Session(this_process),
             "CREATE TABLE t (a int PRIMARY KEY, c int); CREATE TABLE s (a int PRIMARY KEY)",
         )
 
@@ -32,14 +32,18 @@ def test_counts_of_writers_add_up(tmp_path: Path) -> None:
 
         threads = [
             threading.Thread(target=count, args=(environment,))
-            for environment in (here, there, here)
+            for environment in (this_process, other_process, this_process)
         ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert run(Session(there), "SELECT a, c FROM t ORDER BY a") == [(0, 12), (1, 12), (2, 12)]
-        assert run(Session(here), "SELECT count(*), count(DISTINCT a) FROM s") == [(12, 12)]
+        assert run(Session(other_process), "SELECT a, c FROM t ORDER BY a") == [
+            (0, 12),
+            (1, 12),
+            (2, 12),
+        ]
+        assert run(Session(this_process), "SELECT count(*), count(DISTINCT a) FROM s") == [(12, 12)]
 
 
 def test_a_block_that_cannot_see_the_row_fails_with_a_conflict(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_a_plan_that_is_remembered_is_the_one_that_would_be_made(environment: En
             for session in sessions:
                 for _ in range(2):
                     planner = session.planner
-                    assert said(planner.plan_cached, parsed, catalog) == said(
+                    assert text_of(planner.plan_cached, parsed, catalog) == text_of(
                         planner.plan, parsed, catalog
                     )
             assert repr(parsed.node) == before, f"planning has changed the syntax of: {text}"
@@ -93,7 +93,7 @@ def test_a_plan_that_is_remembered_is_the_one_that_would_be_made(environment: En
     assert remembered > 12 * len(CORPUS)
 
 
-def said(plan: Any, *about: Any) -> str:
+def text_of(plan: Any, *about: Any) -> str:
     try:
         answer = plan(*about)
         return repr(answer.statement if isinstance(answer, plan_cache.CachedPlan) else answer)
@@ -111,16 +111,16 @@ def test_a_repeated_statement_is_planned_once_until_the_catalog_changes(
         planned.append(parsed.text)
         return plan(self, parsed, *rest)
 
-    one, two = Session(environment), Session(environment)
-    last_answer(one, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
+    first, second = Session(environment), Session(environment)
+    last_answer(first, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
     monkeypatch.setattr(StatementPlanner, "plan", noted)
-    for session in (one, two, one):
+    for session in (first, second, first):
         assert last_answer(session, "SELECT a FROM t") == [(1,)]
     assert planned == ["SELECT a FROM t"]
-    last_answer(two, "INSERT INTO t VALUES (2)")
-    assert sorted(last_answer(one, "SELECT a FROM t")) == [(1,), (2,)]
-    last_answer(two, "CREATE VIEW v AS SELECT 1")
-    last_answer(one, "SELECT a FROM t")
+    last_answer(second, "INSERT INTO t VALUES (2)")
+    assert sorted(last_answer(first, "SELECT a FROM t")) == [(1,), (2,)]
+    last_answer(second, "CREATE VIEW v AS SELECT 1")
+    last_answer(first, "SELECT a FROM t")
     assert planned.count("SELECT a FROM t") == 2
 
 
@@ -142,16 +142,16 @@ def test_a_right_that_is_revoked_is_not_remembered(environment: Environment) -> 
 
 
 def test_what_sessions_differ_in_is_not_shared(environment: Environment) -> None:
-    one, two = Session(environment), Session(environment)
-    one.variables.process_id, two.variables.process_id = 11, 22
-    last_answer(two, "SET application_name = 'second'")
+    first, second = Session(environment), Session(environment)
+    first.variables.process_id, second.variables.process_id = 11, 22
+    last_answer(second, "SET application_name = 'second'")
     for _ in range(2):
-        assert last_answer(one, "SELECT pg_backend_pid(), current_setting('application_name')") == [
-            (11, "")
-        ]
-        assert last_answer(two, "SELECT pg_backend_pid(), current_setting('application_name')") == [
-            (22, "second")
-        ]
+        assert last_answer(
+            first, "SELECT pg_backend_pid(), current_setting('application_name')"
+        ) == [(11, "")]
+        assert last_answer(
+            second, "SELECT pg_backend_pid(), current_setting('application_name')"
+        ) == [(22, "second")]
 
 
 def test_the_present_moment_is_that_of_each_statement(tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_a_plan_for_any_values_is_the_one_that_these_values_get(
                 for value, type in zip(values[0], prepared.parameter_types, strict=False)
             ]
             about = prepared.parsed, catalog, prepared.bound(texts)
-            cached, planned = said(planner.plan_cached, *about), said(planner.plan, *about)
+            cached, planned = text_of(planner.plan_cached, *about), text_of(planner.plan, *about)
             assert comparable(cached) == comparable(planned), text
 
 

@@ -33,13 +33,13 @@ def test_an_update_or_delete_by_key_runs_no_engine_and_opens_no_file(
     used: list[str] = []
     run, opened = DuckDbEngine.run, arrangements.pq.ParquetFile
 
-    def noted_run(self: DuckDbEngine, *arguments: Any, **others: Any) -> Any:
+    def noted_run(self: DuckDbEngine, *arguments: Any, **options: Any) -> Any:
         used.append("engine")
-        return run(self, *arguments, **others)
+        return run(self, *arguments, **options)
 
-    def noted_file(*arguments: Any, **others: Any) -> Any:
+    def noted_file(*arguments: Any, **options: Any) -> Any:
         used.append("file")
-        return opened(*arguments, **others)
+        return opened(*arguments, **options)
 
     monkeypatch.setattr(DuckDbEngine, "run", noted_run)
     monkeypatch.setattr(arrangements.pq, "ParquetFile", noted_file)

@@ -85,10 +85,10 @@ def test_an_upstream_that_says_nothing_is_waited_for_no_longer_than_asked(
 
 
 def test_credentials_are_named_and_secrets_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = S3Buckets("http://127.0.0.1:1", "us-east-1", "AKIAGIVEN", "hidden").described("b")
-    assert "AKIAGIVEN" in given
+    described = S3Buckets("http://127.0.0.1:1", "us-east-1", "AKIAGIVEN", "hidden").described("b")
+    assert "AKIAGIVEN" in described
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAFOUND")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hidden")
     found = S3Buckets("", "us-east-1").described("b")
     assert "AKIAFOUND" in found
-    assert "hidden" not in given + found
+    assert "hidden" not in described + found

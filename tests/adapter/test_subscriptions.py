@@ -178,11 +178,11 @@ def test_the_changes_of_a_query_are_computed_from_those_of_its_inputs(
 def test_updates_of_one_time_are_sorted_by_their_rows(subscriber: Session, writer: Session) -> None:
     execute(writer, "CREATE TABLE t (x text, d double precision, i int)")
     execute(subscriber, "BEGIN; DECLARE c CURSOR FOR SUBSCRIBE t")
-    some = (
+    query = (
         "('b', 1, 2), ('a', 2, 2), (NULL, 1, 1), ('a', NULL, 1), ('B', 0, 0), ('a', 'NaN', "
         "1), ('a', -0.0, 5), ('a', 0, 5)"
     )
-    execute(writer, f"INSERT INTO t VALUES {some}; DELETE FROM t WHERE i = 1")
+    execute(writer, f"INSERT INTO t VALUES {query}; DELETE FROM t WHERE i = 1")
     execute(
         writer, "INSERT INTO t SELECT 'c', i, i FROM generate_series(1, 9) g (i) ORDER BY i DESC"
     )

@@ -459,7 +459,7 @@ def test_a_block_may_still_say_that_it_only_reads(ada: Session) -> None:
 
 
 @pytest.mark.parametrize(
-    ("variable", "written", "shown"),
+    ("variable", "written", "expected"),
     [
         ("statement_timeout", "500ms", "500ms"),
         ("statement_timeout", "1.5s", "1500ms"),
@@ -476,12 +476,12 @@ def test_a_block_may_still_say_that_it_only_reads(ada: Session) -> None:
     ],
 )
 def test_a_setting_is_shown_in_its_largest_unit(
-    ada: Session, variable: str, written: str, shown: str
+    ada: Session, variable: str, written: str, expected: str
 ) -> None:
     run(ada, f"SET {variable} = '{written}'")
-    assert run(ada, f"SHOW {variable}") == [(shown,)]
-    run(ada, f"SET {variable} = '{shown}'")
-    assert run(ada, f"SHOW {variable}") == [(shown,)]
+    assert run(ada, f"SHOW {variable}") == [(expected,)]
+    run(ada, f"SET {variable} = '{expected}'")
+    assert run(ada, f"SHOW {variable}") == [(expected,)]
 
 
 def test_what_pools_send_when_a_connection_comes_back(ada: Session) -> None:

@@ -26,14 +26,14 @@ def main(asked_runs: list[tuple[str, dict[str, Any]]]) -> None:
             }
         runs.append({"state": str(run.state), "tasks": tasks})
     timetable = dag.timetable
-    asked = {
+    requested = {
         name: timetable.next_dagrun_info(
             last_automated_data_interval=None,
             restriction=TimeRestriction(parse(asked_runs[0][0]), None, catchup=catchup),
         )
         for name, catchup in (("scheduler", False), ("backfill", True))
     }
-    found = {name: info and info.logical_date.isoformat() for name, info in asked.items()}
+    found = {name: info and info.logical_date.isoformat() for name, info in requested.items()}
     print("\n" + json.dumps({"runs": runs, "asked": found}))
 
 

@@ -72,7 +72,7 @@ def main() -> None:
     assets = {
         name: relation_asset(name) for name in ("orders", "shop.orders", 'a."q""x"', '"we.ird"')
     }
-    shown = {
+    report = {
         "errors": bag.import_errors | examples.import_errors,
         "dags": dags,
         "heavy": loaded,
@@ -85,7 +85,7 @@ def main() -> None:
             asset.uri for asset in examples.dags["two_assets"].timetable.asset_condition.objects
         ),
     }
-    print(json.dumps(shown))
+    print(json.dumps(report))
 
 
 if __name__ == "__main__":

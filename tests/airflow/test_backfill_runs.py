@@ -40,17 +40,17 @@ def test_each_run_gives_one_interval_and_nothing_is_ever_scheduled(
     rebuild = {"rebuild": True, "sources": ["early"]}
     # an interval ends there
     runs = [("2026-03-02", {}), ("2026-03-03", {}), ("2026-03-02", {}), ("2026-03-03", rebuild)]
-    done = run_worker(
+    report = run_worker(
         "backfill_worker.py", runs, RECLOCK_HOME=str(home), RECLOCK_SPARK_REMOTE=spark_remote
     )
-    assert [run["state"] for run in done["runs"]] == ["success"] * 4
-    assert [run["tasks"]["done"] for run in done["runs"]] == ["success"] * 4  # nothing is skipped
+    assert [run["state"] for run in report["runs"]] == ["success"] * 4
+    assert [run["tasks"]["done"] for run in report["runs"]] == ["success"] * 4  # nothing is skipped
     bound = [
-        {name for name in run["tasks"] if name.startswith("give.bind")} for run in done["runs"]
+        {name for name in run["tasks"] if name.startswith("give.bind")} for run in report["runs"]
     ]
     early, late = "give.bind[reclock.public.early]", "give.bind[reclock.public.late]"
     assert bound == [{early}, {early, late}, {early}, {early}]
-    assert done["asked"] == {"scheduler": None, "backfill": "2026-03-02T00:00:00+00:00"}
+    assert report["asked"] == {"scheduler": None, "backfill": "2026-03-02T00:00:00+00:00"}
     with Environment.open(home) as environment:
         session = Session(environment)
         id = StorageCollectionId(GlobalId("u1"), CollectionType.RECLOCKED)

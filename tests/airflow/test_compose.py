@@ -80,13 +80,13 @@ def test_settings_are_those_of_the_package_and_no_secret_is_written_down(
         for key in service.get("environment", {})
         if key.startswith("RECLOCK_")
     }
-    known = {f"RECLOCK_{name.upper()}" for name in Settings.model_fields}
+    setting_variables = {f"RECLOCK_{name.upper()}" for name in Settings.model_fields}
     of_dags = set(
         re.findall(
             r'os\.environ\.get\("(\w+)"', "".join(file.read_text() for file in DAGS.glob("*.py"))
         )
     )
-    assert settings - known == of_dags - {"RECLOCK_HOME"} | {"RECLOCK_DB_PASSWORD"}
+    assert settings - setting_variables == of_dags - {"RECLOCK_HOME"} | {"RECLOCK_DB_PASSWORD"}
     for service in services.values():
         for key, value in service.get("environment", {}).items():
             if re.search("PASSWORD|SECRET|FERNET|://[^/]*@", f"{key}={value}"):
@@ -115,9 +115,12 @@ def test_what_it_names_is_there(services: dict[str, dict[str, Any]]) -> None:
         build = service.get("build")
         assert not build or (DOCKER / build["context"] / build["dockerfile"]).is_file()
         needs = service.get("depends_on", {})
-        for needed in needs:
-            assert needed in services, name
-            how = needs[needed]["condition"] if isinstance(needs, dict) else "service_started"
-            assert how != "service_healthy" or "healthcheck" in services[needed], (name, needed)
+        for dependency in needs:
+            assert dependency in services, name
+            how = needs[dependency]["condition"] if isinstance(needs, dict) else "service_started"
+            assert how != "service_healthy" or "healthcheck" in services[dependency], (
+                name,
+                dependency,
+            )
             is_done = how == "service_completed_successfully"
-            assert not is_done or services[needed].get("restart") != "unless-stopped"
+            assert not is_done or services[dependency].get("restart") != "unless-stopped"

@@ -31,12 +31,12 @@ def run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_demo_runs_ticks_and_counts_what_is_in_the_files(tmp_path: Path) -> None:
-    done = run(tmp_path / "home", "--ticks", "2", "--days", "1")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("published below") == 2
-    assert done.stdout.count("equal") == 5
-    assert "the history is as it was" in done.stdout
-    assert "flights/2013-01-01/JFK.csv" in done.stdout
+    demo = run(tmp_path / "home", "--ticks", "2", "--days", "1")
+    assert demo.returncode == 0, demo.stdout + demo.stderr
+    assert demo.stdout.count("published below") == 2
+    assert demo.stdout.count("equal") == 5
+    assert "the history is as it was" in demo.stdout
+    assert "flights/2013-01-01/JFK.csv" in demo.stdout
 
 
 def test_the_demo_empties_no_folder_that_is_not_its_own(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_settings_are_those_of_the_package(resources: list[Resource]) -> None:
 
 def test_commands_are_those_of_the_package(resources: list[Resource]) -> None:
     group = get_group(app)
-    seen = set()
+    commands = set()
     for container in containers(resources):
         words = container["command"]
         lines = [words] if words[0] != "sh" else map(shlex.split, words[-1].split("; "))
@@ -101,8 +101,8 @@ def test_commands_are_those_of_the_package(resources: list[Resource]) -> None:
             arguments = line[line.index("reclock") + 1 :]
             parsed = group.commands[arguments[0]]
             parsed.make_context(arguments[0], list(arguments[1:]))
-            seen.add(arguments[0])
-    assert seen == {"init", "password", "serve", "tick", "maintain", "backup"}
+            commands.add(arguments[0])
+    assert commands == {"init", "password", "serve", "tick", "maintain", "backup"}
 
 
 def test_secrets_and_volumes_are_mentioned_where_they_are_made(resources: list[Resource]) -> None:

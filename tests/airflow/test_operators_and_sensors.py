@@ -138,7 +138,7 @@ def test_operators_tick_refresh_and_read_at_the_time_of_the_tick(run_dag: Run, s
 
 
 def test_sensors_wait_for_relations_and_for_a_condition(run_dag: Run, server: Any) -> None:
-    begun = time.time() * 1000
+    started_ms = time.time() * 1000
 
     def tick() -> None:
         append(server.home, "a", "z,3\n")
@@ -147,7 +147,7 @@ def test_sensors_wait_for_relations_and_for_a_condition(run_dag: Run, server: An
     run = run_dag("wait", meanwhile=tick)
     assert run["state"] == "success", run["log"][-4000:]
     published = run["results"]["published"]
-    assert published > begun
+    assert published > started_ms
     assert run["results"]["poked"] == published
     assert run["results"]["enough"] == [True, 3]
     assert DEFERRED in run["log"]
@@ -162,7 +162,7 @@ def test_a_source_has_caught_up_once_its_upstream_was_asked_later(
     run_dag: Run, server: Any
 ) -> None:
     with reclock.connect(server.home) as client:
-        begun = time.time() * 1000
+        started_ms = time.time() * 1000
         client.sql("SELECT * FROM a")  # a reader moves the time of the source, and asks no upstream
         (before,) = client.sql("SELECT count(*) FROM a").rows()
 
@@ -175,7 +175,7 @@ def test_a_source_has_caught_up_once_its_upstream_was_asked_later(
     run = run_dag("catch_up", meanwhile=tick)
     assert run["state"] == "success", run["log"][-4000:]
     caught_up = run["results"]["caught_up"]
-    assert caught_up > begun
+    assert caught_up > started_ms
     assert run["results"]["counted"] == [[before[0] + 1]]
     (audit,) = run["results"]["checked"]
     assert (audit["source"], audit["at"], audit["outcome"]) == ("a", caught_up, "passed")

@@ -44,11 +44,11 @@ def hook_answers(run_worker: Worker, airflow_database: dict[str, str]) -> Worker
     """The answers of the hook with each of the connections."""
 
     def run(*connections: Any, **variables: str) -> list[dict[str, Any]]:
-        asked = [
+        queries = [
             {"AIRFLOW_CONN_RECLOCK_DEFAULT": json.dumps({"conn_type": "reclock"} | connection)}
             for connection in connections
         ]
-        return list(run_worker("hook_worker.py", asked, **variables))
+        return list(run_worker("hook_worker.py", queries, **variables))
 
     return run
 

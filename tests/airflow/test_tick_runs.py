@@ -125,14 +125,16 @@ def test_ticks_publish_every_source_and_refresh_the_indexes(home: Path, ticks: T
     append(home, "a", "x,5\n")
     with Environment.open(home) as environment:
         assert tick.run(environment, owner="by hand").succeeded
-    told, silent = ticks({}, {})
-    assert {uri.rpartition("/")[2]: extra["rows"] for uri, extra in told["assets"].items()} == {
+    first_tick, second_tick = ticks({}, {})
+    assert {
+        uri.rpartition("/")[2]: extra["rows"] for uri, extra in first_tick["assets"].items()
+    } == {
         "a": 1,
         "both": 1,
         "out": 1,
     }
-    assert states(told, "source") == {"nothing new": "success"}
-    assert silent["assets"] == {}
+    assert states(first_tick, "source") == {"nothing new": "success"}
+    assert second_tick["assets"] == {}
 
 
 def test_parameters_choose_sources_and_time(home: Path, ticks: Ticks) -> None:
@@ -253,7 +255,7 @@ def test_a_cluster_works_through_its_replica_or_as_one_that_lives_for_the_task(
         patient = {"RECLOCK_REPLICA_LINGER_MS": "600000", "RECLOCK_REPLICA_WARM_UP": "false"}
         with (home / "served.log").open("wb") as log:
             subprocess.Popen(command, env=os.environ | patient, stdout=log, stderr=log)
-        eventually(lambda: any(each.is_ready for each in environment.stores.replicas.all()))
+        eventually(lambda: any(replica.is_ready for replica in environment.stores.replicas.all()))
 
         (run,) = ticks({})
 
@@ -271,11 +273,11 @@ def test_a_cluster_works_through_its_replica_or_as_one_that_lives_for_the_task(
             index.cluster_id: index.id for index in environment.stores.planner_catalog().indexes()
         }
         contents = [
-            environment.stores.lake.open(StorageCollectionId(indexes[each.cluster_id]))
+            environment.stores.lake.open(StorageCollectionId(indexes[replica.cluster_id]))
             .pin()
             .changes(MINIMUM, MAXIMUM)
             .num_rows
-            for each in (served, dormant)
+            for replica in (served, dormant)
         ]
         assert contents == [2, 2]
         for cluster in ("served", "dormant"):

@@ -355,14 +355,14 @@ def test_a_generator_is_rebuilt_and_upstreams_without_history_refuse(days: Days)
     )
     for n in (1, 2):
         days.give(n)
-    asked = (
+    requested = (
         f"SELECT count(*), sum(amount) FROM bids AS OF {DAYS[1]}",
         "SELECT count(*), sum(amount) FROM bids",
     )
-    before = [days.sql(text) for text in (asked[0], f"{asked[1]} AS OF {DAYS[2]}")]
+    before = [days.sql(text) for text in (requested[0], f"{requested[1]} AS OF {DAYS[2]}")]
     rebuilt = backfill.rebuild(days.environment, "s")
     assert rebuilt.rows == rebuilt.rows_before > 0
-    assert [days.sql(text) for text in (asked[0], f"{asked[1]} AS OF {DAYS[2]}")] == before
+    assert [days.sql(text) for text in (requested[0], f"{requested[1]} AS OF {DAYS[2]}")] == before
     days.sql("CREATE SOURCE p FROM PUBNUB SUBSCRIBE KEY 'demo' CHANNEL 'c'")
     with pytest.raises(BackfillRefused, match="cannot be read again") as refused:
         backfill.rebuild(days.environment, "p")

@@ -93,17 +93,17 @@ class TestTransactions:
     def test_who_loses_the_race_has_caught_up_and_can_decide_again(
         self, place: CatalogPlace
     ) -> None:
-        one, two = opened(place), joined(place)
-        tx = two.transaction()
+        first, second = opened(place), joined(place)
+        tx = second.transaction()
         tx.insert(Schema(tx.allocate_schema_id(), 1, "raw", "u1"))
-        winner = create_schema(one, "raw")
+        winner = create_schema(first, "raw")
         before = stored(place)
         with pytest.raises(UpperMismatch):
-            two.commit_transaction(tx)
+            second.commit_transaction(tx)
         assert stored(place) == before
-        assert two.snapshot().schema_by_name(1, "raw") == winner
-        create_schema(two, "other")
-        assert one.sync().schema_by_name(1, "other") is not None
+        assert second.snapshot().schema_by_name(1, "raw") == winner
+        create_schema(second, "other")
+        assert first.sync().schema_by_name(1, "other") is not None
 
     def test_two_transactions_of_one_state_cannot_both_commit(self, place: CatalogPlace) -> None:
         state = opened(place)
@@ -115,12 +115,12 @@ class TestTransactions:
             state.commit_transaction(second)
 
     def test_progress_without_content_is_no_conflict(self, place: CatalogPlace) -> None:
-        one, two = opened(place), joined(place)
-        tx = two.transaction()
+        first, second = opened(place), joined(place)
+        tx = second.transaction()
         tx.insert(Schema(tx.allocate_schema_id(), 1, "raw", "u1"))
-        one.compare_and_append(one.upper, Timestamp(one.upper + 10), [])
-        two.commit_transaction(tx)
-        assert one.sync().schema_by_name(1, "raw") is not None
+        first.compare_and_append(first.upper, Timestamp(first.upper + 10), [])
+        second.commit_transaction(tx)
+        assert first.sync().schema_by_name(1, "raw") is not None
 
     def test_ids_are_never_given_out_twice(self, place: CatalogPlace) -> None:
         state = opened(place)
@@ -293,16 +293,16 @@ class TestChangelog:
         assert (first.lower, first.upper) == (0, start)
         assert CatalogSnapshot.empty().apply(first.changes, start).at(start) == expected.at(start)
 
-        held = expected
+        contents = expected
         for name in ("x", "y"):
             batch = subscription.poll()
             assert batch is not None
-            assert batch.lower == held.upper
-            held = held.apply(batch.changes, batch.upper)
-            assert held == state.snapshot()
+            assert batch.lower == contents.upper
+            contents = contents.apply(batch.changes, batch.upper)
+            assert contents == state.snapshot()
             assert subscription.poll() is None
             create_schema(state, name)
-        assert subscription.upper == held.upper
+        assert subscription.upper == contents.upper
 
     def test_a_subscription_waits_for_its_first_time(self, place: CatalogPlace) -> None:
         state = opened(place)

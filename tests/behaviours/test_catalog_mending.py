@@ -83,12 +83,12 @@ class TestDump:
     def test_every_layout_is_shown_as_it_is(self, place: CatalogPlace, version: int) -> None:
         install(place, sample(version))
         objects = json.loads(place.state().dump())["objects"]
-        shown = {
+        dumped = {
             (kind, canonical(e["key"])): canonical(e["value"])
             for kind, entries in objects.items()
             for e in entries
         }
-        assert shown == sample(version)
+        assert dumped == sample(version)
 
     @pytest.mark.parametrize(
         "text", ["{", "", "3", '"{}"', '{"b":1,"a":2}', '{"a": 1}', '{"a":NaN}', "[]"]
@@ -398,12 +398,12 @@ class TestMending:
         version, other = ("config", key(key="version")), ("klaster", key(id=1))
         install(place, broken_sample({version: "?", AUDIT_ALLOCATOR: "?", other: "{}"}))
         before = stored(place)
-        for row, wanted, complaint in (
+        for row, expected, complaint in (
             (other, None, "version"),
             (version, value(value=CATALOG_VERSION), "audit_log"),
         ):
             with pytest.raises(CatalogCorrupt, match=complaint):
-                edit(place, *row, wanted)
+                edit(place, *row, expected)
         assert stored(place) == before
         assert isinstance(edit(place, *AUDIT_ALLOCATOR, value(next_id=31)).problem, CatalogCorrupt)
         assert isinstance(

@@ -19,13 +19,13 @@ from reclock.plan.scalars import ColumnRef
 def test_aggregates_are_exact_and_do_not_depend_on_order(engine: Engine) -> None:
     dice = random.Random(7)
     doubles = [dice.uniform(-1, 1) * 10 ** dice.randint(-8, 8) for _ in range(2000)]
-    given = [
+    rows = [
         (i % 3, i * 10**15, x, Decimal(i) / 8, f"t{i % 7}", i % 2 == 0)
         for i, x in enumerate(doubles)
     ]
-    dice.shuffle(given)
+    dice.shuffle(rows)
     source = constant([INTEGER, BIGINT, DOUBLE, numeric(12, 3), TEXT, BOOLEAN])
-    inputs = {VALUES: TableInput(table(source.desc, given))}
+    inputs = {VALUES: TableInput(table(source.desc, rows))}
     plan = get(desc=source.desc)
     odd = call("not", ColumnRef(5, BOOLEAN))
     reduced = reduce(
@@ -50,7 +50,7 @@ def test_aggregates_are_exact_and_do_not_depend_on_order(engine: Engine) -> None
     )
 
     def of_group(group: int) -> tuple[Any, ...]:
-        mine = [row for row in given if row[0] == group]
+        mine = [row for row in rows if row[0] == group]
         xs = sorted(row[2] for row in mine)
         odd_xs = sorted(row[2] for row in mine if not row[5])
         mean, odd_mean = sum(xs) / len(xs), sum(odd_xs) / len(odd_xs)
@@ -87,7 +87,7 @@ def test_aggregates_are_exact_and_do_not_depend_on_order(engine: Engine) -> None
 
 
 def test_arrays_of_a_group_are_ordered_by_what_they_are_told_then_by_value(engine: Engine) -> None:
-    given = constant(
+    table = constant(
         [INTEGER, INTEGER, TEXT],
         (1, 2, "a"),
         (1, 1, "c"),
@@ -95,29 +95,29 @@ def test_arrays_of_a_group_are_ordered_by_what_they_are_told_then_by_value(engin
         (1, None, None),
         (2, 1, "z"),
     )
-    plain = aggregate("array_agg", ref(given, 2))
-    told = aggregate("array_agg", ref(given, 2), ref(given, 1), "ASC NULLS LAST")
-    kept = aggregate("array_agg", ref(given, 2), filter=call("=", ref(given, 1), 1))
+    plain = aggregate("array_agg", ref(table, 2))
+    ordered = aggregate("array_agg", ref(table, 2), ref(table, 1), "ASC NULLS LAST")
+    filtered = aggregate("array_agg", ref(table, 2), filter=call("=", ref(table, 1), 1))
     last = aggregate(
         "array_agg",
-        ref(given, 2),
-        ref(given, 1),
+        ref(table, 2),
+        ref(table, 1),
         "DESC NULLS LAST",
-        ref(given, 2),
+        ref(table, 2),
         "DESC NULLS FIRST",
     )
     joined = aggregate(
         "string_agg",
-        ref(given, 2),
+        ref(table, 2),
         ",",
-        ref(given, 1),
+        ref(table, 1),
         "ASC NULLS FIRST",
-        filter=call("=", ref(given, 0), 1),
+        filter=call("=", ref(table, 0), 1),
     )
     unique = aggregate(
-        "string_agg", ref(given, 2), ",", ref(given, 2), "DESC NULLS FIRST", is_distinct=True
+        "string_agg", ref(table, 2), ",", ref(table, 2), "DESC NULLS FIRST", is_distinct=True
     )
-    plan = reduce(given, (0,), plain, told, kept, last, joined, unique)
+    plan = reduce(table, (0,), plain, ordered, filtered, last, joined, unique)
     assert multiset(answer(engine, plan)) == multiset(
         [
             (
@@ -143,18 +143,18 @@ def test_aggregates_of_bits_and_of_pairs(engine: Engine) -> None:
         (2, 5, 0.5, None),
         (3, 1, 0.1, 4.0),
     ]
-    given = constant([INTEGER, INTEGER, DOUBLE, DOUBLE], *rows, (3, 2, 0.1, 5.0))
-    bits, pair = ref(given, 1), (ref(given, 3), ref(given, 2))
+    table = constant([INTEGER, INTEGER, DOUBLE, DOUBLE], *rows, (3, 2, 0.1, 5.0))
+    bits, pair = ref(table, 1), (ref(table, 3), ref(table, 2))
     over_bits = [
         aggregate(name, bits) for name in ("bit_and", "bit_or", "bit_xor", "mode", "any_value")
     ]
     of_pairs = [name for name in sorted(AGGREGATES) if name.startswith(("corr", "covar", "regr"))]
-    plan = reduce(given, (0,), *over_bits, *(aggregate(name, *pair) for name in of_pairs))
-    found = {
+    plan = reduce(table, (0,), *over_bits, *(aggregate(name, *pair) for name in of_pairs))
+    answers = {
         row[0]: (row[1:6], dict(zip(of_pairs, row[6:], strict=True)))
         for row in answer(engine, plan)
     }
-    assert [found[group][0] for group in (1, 2, 3)] == [
+    assert [answers[group][0] for group in (1, 2, 3)] == [
         (2, 7, 6, 3, 3),
         (5, 5, 5, 5, 5),
         (0, 3, 3, 1, 1),
@@ -167,10 +167,10 @@ def test_aggregates_of_bits_and_of_pairs(engine: Engine) -> None:
         "covar_pop": 5 / 3,
         "covar_samp": 2.5,
     }
-    assert found[1][1] == {"regr_count": 3, "regr_avgx": 2.0, "regr_avgy": 4.0, **sums, **line}
-    assert found[2][1] == {name: 0 if name == "regr_count" else None for name in of_pairs}
+    assert answers[1][1] == {"regr_count": 3, "regr_avgx": 2.0, "regr_avgy": 4.0, **sums, **line}
+    assert answers[2][1] == {name: 0 if name == "regr_count" else None for name in of_pairs}
     sums = {"regr_sxx": 0.0, "regr_syy": 0.5, "regr_sxy": 0.0, "covar_pop": 0.0, "covar_samp": 0.0}
-    assert found[3][1] == {
+    assert answers[3][1] == {
         "regr_count": 2,
         "regr_avgx": 0.1,
         "regr_avgy": 4.5,

@@ -43,15 +43,15 @@ def test_functions_and_casts_have_the_same_values_and_types_on_both_engines(
 ) -> None:
     plan = computed(get(), *(CORPUS[label] for label in labels))
     inputs = {VALUES: TableInput(table())}
-    one, other = (
+    first, second = (
         engine.run(plan, ALL, inputs, AT).batches.read_all()
         for engine in (duckdb_engine, spark_engine)
     )
-    assert one.schema == other.schema
+    assert first.schema == second.schema
     for index, label in enumerate(labels):
         values = [
             [repr(value) for value in answered.column(index).to_pylist()]
-            for answered in (one, other)
+            for answered in (first, second)
         ]
         assert values[0] == values[1], label
 
@@ -91,12 +91,12 @@ def test_every_letter_of_unicode_has_the_same_case_on_both_engines(
     inputs = {VALUES: TableInput(table(desc, enumerate(chunks)))}
     text = ColumnRef(1, TEXT)
     plan = computed(get(desc=desc), ColumnRef(0, INTEGER), call("lower", text), call("upper", text))
-    one, other = (
+    first, second = (
         engine.run(plan, ALL, inputs, AT).batches.read_all().sort_by("e0")
         for engine in (duckdb_engine, spark_engine)
     )
-    assert one.num_rows == len(chunks)
-    assert one == other
+    assert first.num_rows == len(chunks)
+    assert first == second
 
 
 ERRORS: dict[str, tuple[Callable[[], Scalar], str]] = {

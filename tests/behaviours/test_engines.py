@@ -49,7 +49,7 @@ RIGHT = constant([INTEGER, INTEGER], (2, 10), (2, 20), (None, 30), (5, 50))
 
 
 @pytest.mark.parametrize(
-    ("kind", "wanted"),
+    ("kind", "expected"),
     [
         (JoinKind.INNER, [(2, "b", 2, 20)] * 2),
         (
@@ -73,7 +73,7 @@ RIGHT = constant([INTEGER, INTEGER], (2, 10), (2, 20), (None, 30), (5, 50))
     ],
 )
 def test_joins_pair_equal_keys_and_keep_the_unpaired_as_their_kind_says(
-    engine: Engine, kind: JoinKind, wanted: list[Any]
+    engine: Engine, kind: JoinKind, expected: list[Any]
 ) -> None:
     residual = (call(">", ColumnRef(3, INTEGER), 10),)
     shape = (
@@ -83,7 +83,7 @@ def test_joins_pair_equal_keys_and_keep_the_unpaired_as_their_kind_says(
     )
     assert multiset(
         answer(engine, Join(LEFT, RIGHT, kind, ((0, 0),), residual, shape))
-    ) == multiset(wanted)
+    ) == multiset(expected)
 
 
 def test_a_join_without_keys_pairs_everything(engine: Engine) -> None:
@@ -149,11 +149,11 @@ def test_distinct_takes_nulls_and_nans_as_equal(engine: Engine) -> None:
 
 
 def test_multisets_add_subtract_and_intersect(engine: Engine) -> None:
-    one = constant([INTEGER], (1,), (1,), (1,), (2,), (None,), (None,))
+    left = constant([INTEGER], (1,), (1,), (1,), (2,), (None,), (None,))
     other = constant([INTEGER], (1,), (3,), (None,), (None,), (None,))
-    assert len(answer(engine, Union((one, other, other), one.desc))) == 16
-    assert multiset(answer(engine, Except(one, other))) == multiset([(1,), (1,), (2,)])
-    assert multiset(answer(engine, Intersect(one, other))) == multiset([(1,), (None,), (None,)])
+    assert len(answer(engine, Union((left, other, other), left.desc))) == 16
+    assert multiset(answer(engine, Except(left, other))) == multiset([(1,), (1,), (2,)])
+    assert multiset(answer(engine, Intersect(left, other))) == multiset([(1,), (None,), (None,)])
 
 
 def test_bindings_that_read_each_other_are_computed_until_they_stay_as_they_are(
@@ -215,26 +215,26 @@ def test_flat_map_has_a_row_for_each_place_up_to_the_end_of_the_longest_array(
     assert multiset(answer(engine, plan)) == multiset([(1, 2, 1), (1, 2, 2), (None, 1, 1)])
     both = FlatMap(input, arrays, desc_of(INTEGER, INTEGER, INTEGER, INTEGER))
     places = {(1, 2): [1, 2, None], (3, 0): [None] * 3, (None, 1): [1, None, None]}
-    wanted = [
+    expected = [
         (*row, a, b)
         for row, ones in places.items()
         for a, b in zip(ones, (row[0], row[0], 9), strict=True)
     ]
-    assert multiset(answer(engine, both)) == multiset(wanted)
+    assert multiset(answer(engine, both)) == multiset(expected)
 
 
 def test_row_numbers_count_the_rows_of_each_group_in_their_order(engine: Engine) -> None:
     desc = RelationDesc((*RANKED.desc.columns, Column("place", BIGINT)))
     place = WindowFunction("row_number")
     by_value = Window(RANKED, (0,), (Ordering(1, is_descending=True),), place, desc)
-    found = answer(engine, by_value)
-    for group in {row[0] for row in found}:
-        rows_of = sorted((row for row in found if row[0] == group), key=lambda row: row[3])
+    rows = answer(engine, by_value)
+    for group in {row[0] for row in rows}:
+        rows_of = sorted((row for row in rows if row[0] == group), key=lambda row: row[3])
         assert [row[3] for row in rows_of] == list(range(1, len(rows_of) + 1))
         values = [row[1] for row in rows_of if row[1] is not None]
         assert values == sorted(values, reverse=True)
     assert sorted(row[3] for row in answer(engine, Window(RANKED, (), (), place, desc))) == list(
-        range(1, len(found) + 1)
+        range(1, len(rows) + 1)
     )
 
 
@@ -242,7 +242,7 @@ ALIKE = Frame()
 
 
 def test_window_functions_tell_of_rows_near_by(engine: Engine) -> None:
-    given = constant(
+    table = constant(
         [INTEGER, INTEGER, TEXT],
         (1, 2, "b"),
         (1, 2, "a"),
@@ -258,13 +258,12 @@ def test_window_functions_tell_of_rows_near_by(engine: Engine) -> None:
         frame: Frame = ALIKE,
         by: int = 1,
     ) -> list[Any]:
-        desc = RelationDesc((*given.desc.columns, Column("said", type)))
-        found = answer(
-            engine, Window(given, group_by, (Ordering(by),) if by else (), function, desc, frame)
+        desc = RelationDesc((*table.desc.columns, Column("said", type)))
+        rows = answer(
+            engine, Window(table, group_by, (Ordering(by),) if by else (), function, desc, frame)
         )
         return [
-            row[3]
-            for row in sorted(found, key=lambda row: (row[0], row[1] is None, row[1], row[2]))
+            row[3] for row in sorted(rows, key=lambda row: (row[0], row[1] is None, row[1], row[2]))
         ]
 
     assert window(BIGINT, WindowFunction("rank")) == [1, 1, 3, 4, 1]
@@ -300,21 +299,21 @@ def test_window_functions_tell_of_rows_near_by(engine: Engine) -> None:
     assert window(DOUBLE, WindowFunction("percent_rank")) == [0, 0, 2 / 3, 1, 0]
     assert window(DOUBLE, WindowFunction("cume_dist")) == [0.5, 0.5, 0.75, 1, 1]
 
-    total, several = aggregate("sum", ref(given, 1)), aggregate("count")
+    total, several = aggregate("sum", ref(table, 1)), aggregate("count")
     assert window(BIGINT, total) == [4, 4, 9, 9, 7]
     assert window(BIGINT, total, by=0) == [9, 9, 9, 9, 7]
     assert window(BIGINT, total, ()) == [4, 4, 9, 16, 16]
     assert window(BIGINT, total, frame=Frame(-1, 0, False)) == [2, 4, 7, 5, 7]
     assert window(BIGINT, several, frame=Frame(0, None)) == [4, 4, 2, 1, 1]
     assert window(BIGINT, several, frame=Frame(-2, -1, False)) == [0, 1, 2, 2, 0]
-    assert window(TEXT, aggregate("max", ref(given, 2)), (), Frame(None, None)) == ["d"] * 5
-    assert window(numeric(38, 20), aggregate("avg", ref(given, 1)), frame=Frame(None, 0, False))[
+    assert window(TEXT, aggregate("max", ref(table, 2)), (), Frame(None, None)) == ["d"] * 5
+    assert window(numeric(38, 20), aggregate("avg", ref(table, 1)), frame=Frame(None, 0, False))[
         :3
     ] == [2, 2, 3]
-    doubles = aggregate("sum", Cast(ref(given, 1), DOUBLE))
+    doubles = aggregate("sum", Cast(ref(table, 1), DOUBLE))
     assert window(DOUBLE, doubles) == [4, 4, 9, 9, 7]
     assert window(
-        DOUBLE, aggregate("stddev_pop", Cast(ref(given, 1), DOUBLE)), frame=Frame(None, None)
+        DOUBLE, aggregate("stddev_pop", Cast(ref(table, 1), DOUBLE)), frame=Frame(None, None)
     ) == [*[2**0.5] * 4, 0]
 
 
@@ -341,9 +340,9 @@ def test_finishing_orders_ties_by_the_remaining_columns_and_hides_what_was_only_
 
 
 def test_text_is_ordered_by_its_bytes(engine: Engine) -> None:
-    given = constant(
+    table = constant(
         [TEXT], ("b",), ("B",), ("é",), ("z",), ("",), (" ",), ("a",), ("世",), ("👩",), ("ﬁ",)
     )
     assert [
-        text for (text,) in answer(engine, given, finishing=Finishing((Ordering(0),)))
-    ] == sorted((text for (text,) in given.rows), key=lambda text: text.encode())
+        text for (text,) in answer(engine, table, finishing=Finishing((Ordering(0),)))
+    ] == sorted((text for (text,) in table.rows), key=lambda text: text.encode())

@@ -23,7 +23,7 @@ from fixtures.plans import (
     desc_of,
     get,
     lit,
-    shown,
+    row_text,
     table,
 )
 
@@ -92,7 +92,7 @@ def change(name: str | None, value: float, time: int, diff: int = 1) -> Update:
 
 @ALSO_REMOTE
 def test_a_collection_is_read_at_a_time_with_its_multiplicities(engine: Engine, lake: Lake) -> None:
-    given = append(
+    inputs = append(
         lake,
         U2,
         [
@@ -108,7 +108,7 @@ def test_a_collection_is_read_at_a_time_with_its_multiplicities(engine: Engine, 
     second = [("a", 1.5, 7, NOON)]
     third = [("a", 1.5, 7, NOON)]
     null = [(None, NAN, 7, NOON)]
-    for at, wanted in (
+    for at, expected in (
         (4, nothing),
         (5, first + null),
         (6, first + null),
@@ -116,7 +116,7 @@ def test_a_collection_is_read_at_a_time_with_its_multiplicities(engine: Engine, 
         (9, third),
         (99, third),
     ):
-        assert multiset(answer(engine, plan, {U2: given}, at=at)) == multiset(wanted), at
+        assert multiset(answer(engine, plan, {U2: inputs}, at=at)) == multiset(expected), at
 
 
 def test_a_collection_that_never_had_an_update_is_empty(engine: Engine, lake: Lake) -> None:
@@ -128,17 +128,17 @@ def test_a_collection_that_never_had_an_update_is_empty(engine: Engine, lake: La
 @ALSO_REMOTE
 def test_updates_that_are_not_in_the_table_yet_are_read_with_it(engine: Engine, lake: Lake) -> None:
     version = append(lake, U2, [change("a", 1.5, 5), change(None, NAN, 5)]).version
-    given = CollectionInput(
+    input = CollectionInput(
         version,
         updates_table([change("a", 1.5, 6, -1), change(None, NAN, 6), change("b", 0.0, 9)], DESC),
     )
     nan, plan = (None, NAN, 7, NOON), get(U2, DESC)
-    for at, wanted in (
+    for at, expected in (
         (5, [("a", 1.5, 7, NOON), nan]),
         (6, [nan, nan]),
         (9, [nan, nan, ("b", 0.0, 7, NOON)]),
     ):
-        assert multiset(answer(engine, plan, {U2: given}, at=at)) == multiset(wanted), at
+        assert multiset(answer(engine, plan, {U2: input}, at=at)) == multiset(expected), at
     unfilled = CollectionInput(
         lake.create(U3, DESC).pin(), updates_table([change("b", 0.0, 9)], DESC)
     )
@@ -146,15 +146,15 @@ def test_updates_that_are_not_in_the_table_yet_are_read_with_it(engine: Engine, 
 
 
 def test_a_monotonic_collection_is_read_with_its_multiplicities(engine: Engine, lake: Lake) -> None:
-    given = append(
+    inputs = append(
         lake,
         U2,
         [change("a", 1.5, 5, 3), change("b", 0.0, 5), change("b", 0.0, 6)],
         is_monotonic=True,
     )
     wanted = [("a", 1.5, 7, NOON)] * 3 + [("b", 0.0, 7, NOON)]
-    assert multiset(answer(engine, get(U2, DESC), {U2: given}, at=5)) == multiset(wanted)
-    assert multiset(answer(engine, get(U2, DESC), {U2: given}, at=6)) == multiset(
+    assert multiset(answer(engine, get(U2, DESC), {U2: inputs}, at=5)) == multiset(wanted)
+    assert multiset(answer(engine, get(U2, DESC), {U2: inputs}, at=6)) == multiset(
         [*wanted, ("b", 0.0, 7, NOON)]
     )
 
@@ -168,18 +168,18 @@ def test_a_row_with_a_negative_multiplicity_is_an_internal_error_and_never_an_an
 
 
 def test_columns_that_nobody_reads_do_not_change_multiplicities(engine: Engine, lake: Lake) -> None:
-    given = append(
+    inputs = append(
         lake,
         U2,
         [change("a", 1.0, 5), change("a", 2.0, 5), change("b", 3.0, 5), change("b", 3.0, 6, -1)],
     )
     whole = get(U2, DESC)
     names = Project(whole, (0,), desc_of(TEXT))
-    assert multiset(answer(engine, names, {U2: given})) == multiset([("a",), ("a",)])
-    assert answer(engine, reduce(whole, (), aggregate("count")), {U2: given}) == [(2,)]
+    assert multiset(answer(engine, names, {U2: inputs})) == multiset([("a",), ("a",)])
+    assert answer(engine, reduce(whole, (), aggregate("count")), {U2: inputs}) == [(2,)]
     assert multiset(
-        answer(engine, reduce(whole, (0,), aggregate("sum", ref(whole, 1))), {U2: given})
-    ) == [shown(("a", 3.0))]
+        answer(engine, reduce(whole, (0,), aggregate("sum", ref(whole, 1))), {U2: inputs})
+    ) == [row_text(("a", 3.0))]
 
 
 def test_a_column_has_the_same_values_whatever_else_is_read(engine: Engine, lake: Lake) -> None:
@@ -188,28 +188,30 @@ def test_a_column_has_the_same_values_whatever_else_is_read(engine: Engine, lake
         change(None, 1.0, 6),
     ]
     inputs = {U2: append(lake, U2, changes), VALUES: append(lake, VALUES, changes[2:8])}
-    one, other = get(U2, DESC), get(VALUES, DESC)
-    number, bigger = ref(one, 1), (call(">", ref(one, 1), 1.0),)
+    texts, values = get(U2, DESC), get(VALUES, DESC)
+    number, bigger = ref(texts, 1), (call(">", ref(texts, 1), 1.0),)
     both = desc_of(*DESC.types, *DESC.types)
     plans: list[Any] = [
-        Map(one, (call("+", number, 1.0),), desc_of(*DESC.types, DOUBLE)),
-        Filter(one, bigger),
-        Project(one, (1, 0, 1), desc_of(DOUBLE, TEXT, DOUBLE)),
+        Map(texts, (call("+", number, 1.0),), desc_of(*DESC.types, DOUBLE)),
+        Filter(texts, bigger),
+        Project(texts, (1, 0, 1), desc_of(DOUBLE, TEXT, DOUBLE)),
         Join(
-            one,
-            other,
+            texts,
+            values,
             JoinKind.LEFT,
             ((0, 0), (1, 1)),
-            (call("<=", ref(one, 2), ColumnRef(6, BIGINT)),),
+            (call("<=", ref(texts, 2), ColumnRef(6, BIGINT)),),
             both,
         ),
-        Join(one, other, JoinKind.ANTI, ((1, 1),), bigger, DESC),
-        reduce(one, (0, 1), aggregate("max", ref(one, 3)), aggregate("count", filter=bigger[0])),
-        Distinct(one),
-        TopK(one, (0,), (Ordering(1),), 1, 1),
-        Union((one, other), DESC),
-        Except(one, other),
-        Intersect(one, other),
+        Join(texts, values, JoinKind.ANTI, ((1, 1),), bigger, DESC),
+        reduce(
+            texts, (0, 1), aggregate("max", ref(texts, 3)), aggregate("count", filter=bigger[0])
+        ),
+        Distinct(texts),
+        TopK(texts, (0,), (Ordering(1),), 1, 1),
+        Union((texts, values), DESC),
+        Except(texts, values),
+        Intersect(texts, values),
     ]
     if engine.name == "spark":
         plans = plans[3:6]
@@ -231,7 +233,7 @@ def test_what_could_fail_is_evaluated_only_for_rows_that_are_there(
     deleted = [change("a", 0.0, 5), change("a", 0.0, 6, -1), change("b", 2.0, 5)]
     inputs = {U2: append(lake, U2, [*deleted, change("c", 4.0, 6)])}
     inputs[VALUES] = append(lake, VALUES, [change("z", 0.0, 5), change("b", 2.0, 5)])
-    there, other = get(U2, DESC), get(VALUES, DESC)
+    texts, values = get(U2, DESC), get(VALUES, DESC)
 
     def half(plan: Any, index: int = 1) -> Scalar:
         return call("/", 1.0, ref(plan, index))
@@ -239,16 +241,16 @@ def test_what_could_fail_is_evaluated_only_for_rows_that_are_there(
     def with_half(plan: Any) -> Map:
         return Map(plan, (half(plan),), desc_of(*plan.desc.types, DOUBLE))
 
-    semi = Join(other, there, JoinKind.SEMI, ((0, 0),), (), DESC)
+    semi = Join(values, texts, JoinKind.SEMI, ((0, 0),), (), DESC)
     both = desc_of(*DESC.types, *DESC.types)
     plans: list[tuple[Any, int]] = [
-        (Filter(there, (call(">", half(there), 0.3),)), 1),
-        (Filter(with_half(there), (call(">", ref(with_half(there), 4), 0.3),)), 1),
+        (Filter(texts, (call(">", half(texts), 0.3),)), 1),
+        (Filter(with_half(texts), (call(">", ref(with_half(texts), 4), 0.3),)), 1),
         (Filter(semi, (call(">", half(semi), 0.3),)), 1),
         (Filter(with_half(semi), (call(">", ref(with_half(semi), 4), 0.3),)), 1),
-        (Join(there, there, JoinKind.INNER, ((0, 0),), (call(">", half(there), 0.3),), both), 1),
-        (Join(there, there, JoinKind.LEFT, ((0, 0),), (call(">", half(there, 1), 0.3),), both), 2),
-        (Join(there, there, JoinKind.ANTI, ((0, 0),), (call(">", half(there), 0.3),), DESC), 1),
+        (Join(texts, texts, JoinKind.INNER, ((0, 0),), (call(">", half(texts), 0.3),), both), 1),
+        (Join(texts, texts, JoinKind.LEFT, ((0, 0),), (call(">", half(texts, 1), 0.3),), both), 2),
+        (Join(texts, texts, JoinKind.ANTI, ((0, 0),), (call(">", half(texts), 0.3),), DESC), 1),
     ]
     for plan, rows in plans:
         assert len(answer(engine, plan, inputs)) == rows, plan
@@ -257,7 +259,7 @@ def test_what_could_fail_is_evaluated_only_for_rows_that_are_there(
 def test_negative_zero_is_zero_for_every_operator(engine: Engine, lake: Lake) -> None:
     given = append(lake, U2, [change("a", -0.0, 5), change("b", 0.0, 5)], is_monotonic=True)
     plan = Distinct(Project(get(U2, DESC), (1,), desc_of(DOUBLE)))
-    assert multiset(answer(engine, plan, {U2: given})) == [shown((0.0,))]
+    assert multiset(answer(engine, plan, {U2: given})) == [row_text((0.0,))]
 
 
 @ALSO_REMOTE
@@ -327,15 +329,15 @@ def test_where_keeps_the_rows_for_which_its_condition_as_a_column_is_true(
     for number, row in enumerate(chosen):
         id = StorageCollectionId(GlobalId(f"u{100 + number}"))
         collection = lake.create(id, VALUES_DESC)
-        updates = [Update(each, Timestamp(5), 1) for each in (row, of_nan)]
+        updates = [Update(values, Timestamp(5), 1) for values in (row, of_nan)]
         collection.append(
             updates_table(updates, VALUES_DESC), expected_upper=Timestamp(0), new_upper=Timestamp(6)
         )
-        given, plan = {id: CollectionInput(collection.pin())}, get(id, VALUES_DESC)
+        inputs, plan = {id: CollectionInput(collection.pin())}, get(id, VALUES_DESC)
         conditions = _comparisons((row, of_nan, ROWS[0]), only_floats=engine.name == "spark")
         memory = {id: TableInput(table(VALUES_DESC, (row, of_nan)))}
         as_columns = answer(engine, computed(plan, *conditions), memory)
-        assert multiset(answer(engine, computed(plan, *conditions), given)) == multiset(as_columns)
+        assert multiset(answer(engine, computed(plan, *conditions), inputs)) == multiset(as_columns)
         counts = [
             reduce(
                 computed(Filter(get(id, VALUES_DESC), (condition,)), lit(place)),
@@ -344,12 +346,14 @@ def test_where_keeps_the_rows_for_which_its_condition_as_a_column_is_true(
             )
             for place, condition in enumerate(conditions)
         ]
-        kept = {}
+        passing = {}
         for first in range(0, len(counts), 20):
             some = Union(tuple(counts[first : first + 20]), counts[0].desc)
-            kept |= dict(answer(engine, some, given))
+            passing |= dict(answer(engine, some, inputs))
         for place, condition in enumerate(conditions):
-            assert kept.get(place, 0) == sum(each[place] is True for each in as_columns), condition
+            assert passing.get(place, 0) == sum(values[place] is True for values in as_columns), (
+                condition
+            )
 
 
 def _comparisons(rows: Sequence[Sequence[Any]], *, only_floats: bool) -> list[Call]:

@@ -28,12 +28,12 @@ def test_sums_that_do_not_fit_are_errors(engine: Engine) -> None:
 
 def test_numbers_of_38_digits_keep_them_without_their_sign(engine: Engine) -> None:
     number = Decimal("12345678901234567890123456789.012345678")
-    given = constant([numeric(38, 9)], (number,), (number.copy_negate(),))
-    assert sorted(answer(engine, computed(given, call("negate", ref(given, 0))))) == [
+    table = constant([numeric(38, 9)], (number,), (number.copy_negate(),))
+    assert sorted(answer(engine, computed(table, call("negate", ref(table, 0))))) == [
         (number.copy_negate(),),
         (number,),
     ]
-    assert answer(engine, computed(given, call("abs", ref(given, 0)))) == [(number,), (number,)]
+    assert answer(engine, computed(table, call("abs", ref(table, 0)))) == [(number,), (number,)]
 
 
 @pytest.mark.parametrize("scale", [0, 2, 9, 18, 30, 38])
@@ -54,28 +54,28 @@ def test_a_sum_that_fits_is_found_in_any_order_of_its_values(engine: Engine, sca
             for number, group in enumerate(groups)
             for digits in group
         ]
-        wanted = [
+        expected = [
             [value for group, value in rows if group == number and value is not None]
             for number in range(len(groups))
         ]
-        sums = [(number, sum(values) if values else None) for number, values in enumerate(wanted)]
+        sums = [(number, sum(values) if values else None) for number, values in enumerate(expected)]
         different = [
-            (number, sum(set(values)) if values else None) for number, values in enumerate(wanted)
+            (number, sum(set(values)) if values else None) for number, values in enumerate(expected)
         ]
     for ordered in (rows, sorted(rows, key=lambda row: (row[1] is None, row[1])), rows[::-1]):
-        given = constant([INTEGER, numeric(38, scale)], *ordered)
-        assert sorted(answer(engine, reduce(given, (0,), aggregate("sum", ref(given, 1))))) == sums
+        table = constant([INTEGER, numeric(38, scale)], *ordered)
+        assert sorted(answer(engine, reduce(table, (0,), aggregate("sum", ref(table, 1))))) == sums
     assert (
         sorted(
-            answer(engine, reduce(given, (0,), aggregate("sum", ref(given, 1), is_distinct=True)))
+            answer(engine, reduce(table, (0,), aggregate("sum", ref(table, 1), is_distinct=True)))
         )
         == different
     )
 
 
 def test_no_computed_number_is_a_negative_zero(engine: Engine) -> None:
-    given = constant([DOUBLE, REAL, TEXT], (-0.0, -0.0, "-0"), (0.0, 0.0, "-0.0"))
-    double, real, text = (ref(given, place) for place in range(3))
+    table = constant([DOUBLE, REAL, TEXT], (-0.0, -0.0, "-0"), (0.0, 0.0, "-0.0"))
+    double, real, text = (ref(table, place) for place in range(3))
     zeros = [
         lit(-0.0),
         call("negate", double),
@@ -87,7 +87,7 @@ def test_no_computed_number_is_a_negative_zero(engine: Engine) -> None:
         cast(text, DOUBLE),
         cast(text, REAL),
     ]
-    assert {str(value) for row in answer(engine, computed(given, *zeros)) for value in row} == {
+    assert {str(value) for row in answer(engine, computed(table, *zeros)) for value in row} == {
         "0.0"
     }
     less = constant([DOUBLE], (-5e-324,), (0.0,), (0.0,), (0.0,))

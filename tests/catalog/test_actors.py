@@ -31,14 +31,14 @@ def test_racing_actors_make_one_serial_history(
     common = (place.implementation, place.url, place.home)
     run_at_once(commit_often, [(*common, name, commits) for name in names])
 
-    made = [f"{name}_{index}" for name in names for index in range(commits)]
+    schema_names = [f"{name}_{index}" for name in names for index in range(commits)]
     snapshot = state.sync()
     assert sorted(
         schema.name for schema in snapshot.schemas.values() if schema.name.startswith("actor")
-    ) == sorted(made)
-    assert state.get_settings() == [Setting("counter", str(len(made)))]
-    assert [event.id for event in state.get_audit_logs()] == list(range(1, len(made) + 1))
-    assert sorted(event.object_name for event in state.get_audit_logs()) == sorted(made)
+    ) == sorted(schema_names)
+    assert state.get_settings() == [Setting("counter", str(len(schema_names)))]
+    assert [event.id for event in state.get_audit_logs()] == list(range(1, len(schema_names) + 1))
+    assert sorted(event.object_name for event in state.get_audit_logs()) == sorted(schema_names)
 
     batch = state.subscribe_at(MINIMUM)
     batch.poll()
@@ -49,7 +49,7 @@ def test_racing_actors_make_one_serial_history(
         for c in history.changes
         if isinstance(c.object, Setting) and c.diff > 0 and c.ts >= start
     ]
-    assert counts == [str(number) for number in range(1, len(made) + 1)]
+    assert counts == [str(number) for number in range(1, len(schema_names) + 1)]
     assert CatalogSnapshot.empty().apply(history.changes, history.upper) == snapshot.at(
         snapshot.upper
     )
@@ -60,7 +60,7 @@ def test_racing_actors_make_one_serial_history(
     assert [update.ts for update in read_afresh] == sorted({update.ts for update in read_afresh}), (
         "one commit at a time"
     )
-    assert len(read_afresh) == len(made)
+    assert len(read_afresh) == len(schema_names)
 
 
 def test_compaction_beside_racing_actors_loses_nothing(
@@ -72,20 +72,20 @@ def test_compaction_beside_racing_actors_loses_nothing(
     state = place.state()
     state.open()
     names = [f"actor{number}" for number in range(2)]
-    common, made = (place.implementation, place.url, place.home), len(names) * commits
+    common, commit_count = (place.implementation, place.url, place.home), len(names) * commits
     workers = [start(commit_often, *common, name, commits) for name in names]
-    workers += [start(compact_often, *common, made) for _ in range(2)]
+    workers += [start(compact_often, *common, commit_count) for _ in range(2)]
     answers = finished(workers)[2:]
     assert all(compactions > 0 for compactions, _ in answers)
-    assert sum(deleted for _, deleted in answers) > made
+    assert sum(deleted for _, deleted in answers) > commit_count
 
     snapshot = state.sync()
     assert (
         len([schema for schema in snapshot.schemas.values() if schema.name.startswith("actor")])
-        == made
+        == commit_count
     )
-    assert state.get_settings() == [Setting("counter", str(made))]
-    assert [event.id for event in state.get_audit_logs()] == list(range(1, made + 1))
+    assert state.get_settings() == [Setting("counter", str(commit_count))]
+    assert [event.id for event in state.get_audit_logs()] == list(range(1, commit_count + 1))
     state.compact(state.upper)
     again = place.state()
     again.join()

@@ -174,13 +174,13 @@ def rows(place: CatalogPlace) -> list[tuple[object, ...]]:
 
 def complaints(place: CatalogPlace) -> list[CatalogCorrupt]:
     """What each way of opening says. None of them changes anything."""
-    before, said = rows(place), []
+    before, messages = rows(place), []
     for way in ("check_open", "open", "join", "open_read_only"):
         with pytest.raises(CatalogCorrupt) as corrupt:
             getattr(place.state(), way)()
-        said.append(corrupt.value)
+        messages.append(corrupt.value)
     assert rows(place) == before
-    return said
+    return messages
 
 
 @pytest.mark.parametrize("damage", OBJECTS.values(), ids=OBJECTS)

@@ -73,16 +73,16 @@ def places(request: pytest.FixtureRequest, migrated_url: str, tmp_path: Path) ->
     """The first two have one consensus, as an environment has; the last have one each."""
     match request.param:
         case "stash to another stash":
-            made = [
+            places = [
                 CatalogPlace("stash", url, tmp_path)
                 for url in (migrated_url, f"sqlite:///{tmp_path / 'other.db'}")
             ]
         case _:
-            made = [
+            places = [
                 CatalogPlace(name, migrated_url, tmp_path) for name in request.param.split(" to ")
             ]
-    yield Places(*made)
-    for place in made:
+    yield Places(*places)
+    for place in places:
         place.close()
 
 
@@ -242,14 +242,22 @@ def test_a_copy_that_is_not_the_same_is_noticed_before_the_switch(places: Places
             return getattr(log, name)
 
         def compare_and_append(
-            self, lower: Timestamp, upper: Timestamp, updates: list[CatalogUpdate], own: Leadership
+            self,
+            lower: Timestamp,
+            upper: Timestamp,
+            updates: list[CatalogUpdate],
+            leadership: Leadership,
         ) -> None:
-            log.compare_and_append(lower, upper, updates[:-1], own)
+            log.compare_and_append(lower, upper, updates[:-1], leadership)
 
         def lead(
-            self, lower: Timestamp, upper: Timestamp, updates: list[CatalogUpdate], own: Leadership
+            self,
+            lower: Timestamp,
+            upper: Timestamp,
+            updates: list[CatalogUpdate],
+            leadership: Leadership,
         ) -> None:
-            log.lead(lower, upper, updates[:-1], own)
+            log.lead(lower, upper, updates[:-1], leadership)
 
     with pytest.raises(CatalogError, match="not what was copied"):
         convert(

@@ -91,12 +91,12 @@ def test_an_environment_lives_on_in_its_implementation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, implementation: str
 ) -> None:
     monkeypatch.setenv("RECLOCK_CATALOG", implementation)
-    with Environment.initialise(tmp_path) as made:
-        mark = made.stores.mark
-        tx = made.stores.catalog.transaction()
+    with Environment.initialise(tmp_path) as environment:
+        mark = environment.stores.mark
+        tx = environment.stores.catalog.transaction()
         tx.insert(Schema(tx.allocate_schema_id(), 1, "raw", "u1"))
-        made.stores.catalog.commit_transaction(tx)
-        epoch = made.stores.catalog.epoch
+        environment.stores.catalog.commit_transaction(tx)
+        epoch = environment.stores.catalog.epoch
     monkeypatch.delenv("RECLOCK_CATALOG")
     with Environment.open(tmp_path) as opened:
         assert opened.stores.mark == mark
@@ -114,12 +114,12 @@ def test_a_catalog_in_the_lake_outlives_consensus(
 ) -> None:
     monkeypatch.setenv("RECLOCK_CATALOG", "persist")
     monkeypatch.setenv("RECLOCK_ENVIRONMENT_ID", "mine")
-    with Environment.initialise(tmp_path) as made:
-        tx = made.stores.catalog.transaction()
+    with Environment.initialise(tmp_path) as environment:
+        tx = environment.stores.catalog.transaction()
         tx.insert(Schema(tx.allocate_schema_id(), 1, "raw", "u1"))
-        made.stores.catalog.commit_transaction(tx)
-        before = made.stores.catalog.sync()
-        leadership = made.stores.leadership
+        environment.stores.catalog.commit_transaction(tx)
+        before = environment.stores.catalog.sync()
+        leadership = environment.stores.leadership
     for file in tmp_path.glob("consensus.db*"):
         file.unlink()
 
@@ -127,12 +127,12 @@ def test_a_catalog_in_the_lake_outlives_consensus(
     with pytest.raises(ConfigurationError, match="the lake holds a catalog"):
         Environment.initialise(tmp_path)
     monkeypatch.setenv("RECLOCK_CATALOG", "persist")
-    with Environment.initialise(tmp_path) as found:
-        assert found.stores.catalog.snapshot().items == before.items
-        assert found.stores.catalog.snapshot().schema_by_name(1, "raw") is not None
-        assert found.stores.leadership == leadership
-        assert found.stores.consensus.read(fence.current) == leadership
-        assert found.stores.oracle.read_ts("catalog") >= before.upper
+    with Environment.initialise(tmp_path) as reopened:
+        assert reopened.stores.catalog.snapshot().items == before.items
+        assert reopened.stores.catalog.snapshot().schema_by_name(1, "raw") is not None
+        assert reopened.stores.leadership == leadership
+        assert reopened.stores.consensus.read(fence.current) == leadership
+        assert reopened.stores.oracle.read_ts("catalog") >= before.upper
 
 
 def test_who_leads_in_the_lake_fences_every_write_to_consensus(

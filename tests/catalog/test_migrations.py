@@ -133,14 +133,14 @@ def test_a_step_that_makes_two_objects_of_one_key_fails() -> None:
 
 
 def test_the_version_is_set_by_the_runner_at_each_step() -> None:
-    seen: list[object] = []
+    versions: list[object] = []
 
     def look(things: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        seen.extend(t["value"]["value"] for t in things if t["key"] == {"key": "version"})
+        versions.extend(t["value"]["value"] for t in things if t["key"] == {"key": "version"})
         return things
 
     migrate(sample(1), from_version=1, to_version=4, steps={2: look, 3: look, 4: look})
-    assert seen == [1, 2, 3]
+    assert versions == [1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -163,24 +163,26 @@ def test_a_ladder_with_a_gap_or_a_stray_module_is_refused(
 def test_spelled_privileges_become_letters_and_what_is_none_is_an_error() -> None:
     [system] = [thing for thing in objects(2) if thing["kind"] == "system_privilege"]
     several = {**system, "value": {"privileges": "CREATEDB, createrole"}}
-    others = [
+    other_objects = [
         thing for thing in objects(2) if thing is not system and thing["kind"] != "system_privilege"
     ]
     assert [
-        t["value"] for t in ladder()[3]([several, *others]) if t["kind"] == "system_privilege"
+        t["value"]
+        for t in ladder()[3]([several, *other_objects])
+        if t["kind"] == "system_privilege"
     ] == [{"privileges": "RB"}]
     with pytest.raises(ValueError, match="names no privileges"):
-        ladder()[3]([{**system, "value": {"privileges": "FLY"}}, *others])
+        ladder()[3]([{**system, "value": {"privileges": "FLY"}}, *other_objects])
 
 
 def test_a_default_cluster_that_was_dropped_gets_no_source_indexes() -> None:
-    kept = [thing for thing in objects(2) if thing["kind"] != "cluster"]
-    migrated = ladder()[3](kept)
+    remaining = [thing for thing in objects(2) if thing["kind"] != "cluster"]
+    migrated = ladder()[3](remaining)
     assert not [
         thing for thing in migrated if thing["kind"] == "cluster_introspection_source_index"
     ]
     assert [t["value"] for t in migrated if t["key"] == {"name": "system"}] == [
-        t["value"] for t in kept if t["key"] == {"name": "system"}
+        t["value"] for t in remaining if t["key"] == {"name": "system"}
     ]
 
 

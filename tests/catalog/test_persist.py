@@ -145,16 +145,16 @@ class TestReading:
 
     def test_what_is_kept_one_by_one_is_bounded(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("reclock.catalog.known_updates.KEPT", 10)
-        known = KnownUpdates({}, MINIMUM)
+        updates = KnownUpdates({}, MINIMUM)
         every = [
             update_files.CatalogUpdate("setting", str(at), "x", Timestamp(at), 1)
             for at in range(100)
         ]
         for update in every:
-            known.add([update], Timestamp(update.ts + 1))
-        assert 10 <= 100 - known.since <= 20
-        assert known.updates(known.since, None) == every[known.since :]
-        assert {u.key for u in known.summed(Timestamp(95), None)} == {str(at) for at in range(95)}
+            updates.add([update], Timestamp(update.ts + 1))
+        assert 10 <= 100 - updates.since <= 20
+        assert updates.updates(updates.since, None) == every[updates.since :]
+        assert {u.key for u in updates.summed(Timestamp(95), None)} == {str(at) for at in range(95)}
 
 
 class TestFiles:

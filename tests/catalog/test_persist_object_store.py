@@ -73,11 +73,11 @@ def test_a_large_append_is_written_whole(place: CatalogPlace) -> None:
 
 def test_a_missing_file_is_noticed(place: CatalogPlace) -> None:
     create_schema(opened(place), "raw")
-    gone = place.folder.walk("data")[0].path
-    place.folder.delete([gone])
+    missing_path = place.folder.walk("data")[0].path
+    place.folder.delete([missing_path])
     with pytest.raises(CatalogCorrupt) as corrupt:
         joined(place)
-    assert corrupt.value.key == gone
+    assert corrupt.value.key == missing_path
 
 
 def test_a_store_that_cannot_be_reached_is_not_a_corrupt_catalog(

@@ -336,12 +336,12 @@ def test_random_transactions_equal_a_plain_model(transactions: list[list[tuple[s
         snapshot = snapshot.apply(tx.changes(snapshot.upper), Timestamp(snapshot.upper + 1))
         model = tried
         check_integrity(snapshot)
-        found: dict[str, set[str]] = {
+        names_of_kind: dict[str, set[str]] = {
             s.name: set() for s in snapshot.schemas.values() if s.database_id == 1
         }
         for item in snapshot.items.values():
-            found[snapshot.schemas[item.schema_id].name].add(item.name)
-        assert found == model
+            names_of_kind[snapshot.schemas[item.schema_id].name].add(item.name)
+        assert names_of_kind == model
         assert snapshot.at(AT) == CatalogSnapshot.of(
             (t for kind in snapshot._objects for t in snapshot.all(kind).values()), AT
         )

@@ -63,17 +63,17 @@ def test_commands_tell_programs_what_they_did(
 
 def test_a_status_is_one_screen_with_problems_first(lines: Callable[..., list[Any]]) -> None:
     lines("tick")
-    shown = CliRunner().invoke(app, ["status"])
-    assert shown.exit_code == 0, shown.output
-    assert "3 objects, no problems" in shown.output
-    assert "recomputed, 1 updates in" in shown.output or "maintained" in shown.output
+    status = CliRunner().invoke(app, ["status"])
+    assert status.exit_code == 0, status.output
+    assert "3 objects, no problems" in status.output
+    assert "recomputed, 1 updates in" in status.output or "maintained" in status.output
     view = "CREATE MATERIALIZED VIEW q AS SELECT 1 / (x - 1) AS y FROM t"
     assert CliRunner().invoke(app, ["sql", "-c", view]).exit_code == 0
     lines("tick", exit_code=1)
-    shown = CliRunner().invoke(app, ["status"])
-    assert shown.exit_code == 1
-    assert "4 objects, 1 problem" in shown.output
-    table, problem = shown.output.split("reclock.public.q: division by zero\n")
+    status = CliRunner().invoke(app, ["status"])
+    assert status.exit_code == 1
+    assert "4 objects, 1 problem" in status.output
+    table, problem = status.output.split("reclock.public.q: division by zero\n")
     assert table.index("reclock.public.q") < table.index("reclock.public.t")
     assert "for the row of t with x = 1" in problem
 

@@ -106,11 +106,11 @@ class World:
 def world(tmp_path: Path) -> Iterator[World]:
     with Environment.initialise(tmp_path) as opened:
         controller: Any = opened.control_plane.compute_controller(CLUSTER)
-        made = World(opened, controller.replica)
-        made.sql(TABLES)
+        world = World(opened, controller.replica)
+        world.sql(TABLES)
         controller.step()
-        yield made
-        for server in made.servers:
+        yield world
+        for server in world.servers:
             server.shutdown()
 
 

@@ -70,19 +70,19 @@ class World:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     home = tmp_path_factory.mktemp("replicas")
     with killing(home):
-        made = World(
+        world = World(
             home,
             QUICK
             | {"RECLOCK_INTROSPECTION_INTERVAL_MS": "200", "RECLOCK_REPLICA_HOST": "127.0.0.2"},
         )
         try:
-            with made.servers[0].connect() as connection:
+            with world.servers[0].connect() as connection:
                 connection.execute("CREATE TABLE t (a int); INSERT INTO t VALUES (1), (2)")
                 connection.execute("CREATE CLUSTER c SIZE '1'")
-            assert made.sql(SUM) == [(3,)]
-            yield made
+            assert world.sql(SUM) == [(3,)]
+            yield world
         finally:
-            for server in made.servers:
+            for server in world.servers:
                 server.kill()
 
 

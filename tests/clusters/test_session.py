@@ -29,8 +29,8 @@ class Told:
 def test_credentials_of_the_lake_are_told_to_the_session_and_stand_in_no_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = Told()
-    monkeypatch.setattr(session, "_start_session", lambda settings: told)
+    builder = Told()
+    monkeypatch.setattr(session, "_start_session", lambda settings: builder)
     for name, value in {
         "LAKE": "s3://lake-of/prefix",
         "S3_ACCESS_KEY_ID": "key",
@@ -38,17 +38,17 @@ def test_credentials_of_the_lake_are_told_to_the_session_and_stand_in_no_command
     }.items():
         monkeypatch.setenv(f"RECLOCK_{name}", value)
     settings = Settings.load(tmp_path)
-    assert session.start(settings) is told
-    assert told.options == {
+    assert session.start(settings) is builder
+    assert builder.options == {
         "fs.s3a.bucket.lake-of.access.key": "key",
         "fs.s3a.bucket.lake-of.secret.key": "do-not-tell",
     }
     seen = [*connect.command(settings, "127.0.0.1", 1), *configuration(settings).values()]
     assert not any("do-not-tell" in word for word in seen)
-    told.options.clear()
+    builder.options.clear()
     monkeypatch.setenv("RECLOCK_LAKE", str(tmp_path / "lake"))
     session.start(Settings.load(tmp_path))
-    assert told.options == {}
+    assert builder.options == {}
 
 
 def test_other_machines_need_a_token_to_use_spark(
@@ -82,7 +82,7 @@ except session.ConfigurationError as error:
     print(error.message, error.detail, error.hint)
 """
     variables = os.environ | {"RECLOCK_SPARK_REMOTE": "sc://127.0.0.1:9/;token=do-not-tell"}
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script],
         cwd=tmp_path,
         env=variables,
@@ -90,8 +90,8 @@ except session.ConfigurationError as error:
         text=True,
         check=True,
     )
-    assert done.stdout.startswith("no Spark Connect server answers at sc://127.0.0.1:9 ")
-    assert "do-not-tell" not in done.stdout + done.stderr
+    assert process.stdout.startswith("no Spark Connect server answers at sc://127.0.0.1:9 ")
+    assert "do-not-tell" not in process.stdout + process.stderr
 
 
 @pytest.mark.spark

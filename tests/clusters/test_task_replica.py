@@ -57,21 +57,23 @@ def test_each_cluster_is_submitted_as_its_size_says(
             )
         )
         assert task_replica.attended(environment) == ["default"]
-        found = task_replica.submissions(environment, but=["default"], at=7, owner="run 1")
+        jobs = task_replica.submissions(environment, but=["default"], at=7, owner="run 1")
     arguments = [
         ["--home", str(tmp_path), "--cluster", size, "--at", "7", "--owner", "run 1"]
         for size in SIZES
     ]
-    assert [job["application_args"] for job in found] == arguments
-    for own, job in zip(OWN.values(), found, strict=True):
-        told = job["conf"]
-        assert isinstance(told, dict)
+    assert [job["application_args"] for job in jobs] == arguments
+    for expected_options, job in zip(OWN.values(), jobs, strict=True):
+        options = job["conf"]
+        assert isinstance(options, dict)
         common = {
             "spark.driver.extraClassPath",
             "spark.driver.extraJavaOptions",
             "spark.driver.bindAddress",
         }
-        assert {option: value for option, value in told.items() if option not in common} == own
+        assert {
+            option: value for option, value in options.items() if option not in common
+        } == expected_options
 
 
 def test_a_size_that_is_unknown_here_fails_its_own_job_alone(
@@ -85,10 +87,10 @@ def test_a_size_that_is_unknown_here_fails_its_own_job_alone(
                 "; ".join(f"CREATE CLUSTER {size} SIZE '{size}'" for size in SIZES)
             )
         )
-    gone, *others = SIZES
+    unknown_size, *others = SIZES
     (tmp_path / "sizes.json").write_text(json.dumps({size: SIZES[size] for size in others}))
     with Environment.open(tmp_path) as environment:
         found = task_replica.submissions(environment, but=["default"], at=7, owner="run 1")
-        assert [bool(job["conf"]) for job in found] == [size != gone for size in SIZES]
-        with pytest.raises(InvalidOption, match=gone):
-            environment.runtime.use_size(gone)
+        assert [bool(job["conf"]) for job in found] == [size != unknown_size for size in SIZES]
+        with pytest.raises(InvalidOption, match=unknown_size):
+            environment.runtime.use_size(unknown_size)

@@ -49,17 +49,17 @@ def test_moments_are_kept_in_microseconds_and_numbers_exactly() -> None:
 
 
 def test_a_desc_comes_back_as_it_was_given(lake: Lake) -> None:
-    given = RelationDesc(
+    desc = RelationDesc(
         (
             Column('odd ",;{}()\n=.` name', types.numeric(12, 3), is_nullable=False),
             Column("größe", types.REAL),
         ),
         key=("größe",),
     )
-    assert decode_desc(encode_desc(given)) == given
-    lake.create(FLIGHTS, given, is_monotonic=True)
+    assert decode_desc(encode_desc(desc)) == desc
+    lake.create(FLIGHTS, desc, is_monotonic=True)
     opened = Lake(lake.root).open(FLIGHTS)
-    assert (opened.desc, opened.is_monotonic) == (given, True)
+    assert (opened.desc, opened.is_monotonic) == (desc, True)
 
 
 def test_creating_again_is_the_same_collection_or_an_error(lake: Lake) -> None:

@@ -36,7 +36,7 @@ def data_files(collection: Collection) -> set[str]:
     }
 
 
-def needed(collection: Collection) -> set[str]:
+def needed_files(collection: Collection) -> set[str]:
     return {file.path for file in collection.pin().all_files}
 
 
@@ -149,7 +149,7 @@ def test_of_two_compactions_the_later_starts_again(lake: Lake, collection: Colle
     assert rivals != [None]
     assert rows_of(collection.pin().snapshot(Timestamp(5))) == {("a", 0): 3, ("a", 1): 3}
     assert vacuum(collection, before=MAXIMUM, claimed_staging=NO_CLAIMS).files
-    assert data_files(collection) == needed(collection)
+    assert data_files(collection) == needed_files(collection)
 
 
 def test_a_pinned_reader_goes_on_until_vacuum_may_take_its_files(collection: Collection) -> None:
@@ -162,7 +162,7 @@ def test_a_pinned_reader_goes_on_until_vacuum_may_take_its_files(collection: Col
     report = vacuum(collection, before=Timestamp(501), claimed_staging=NO_CLAIMS)
     assert report.files == 5
     assert report.size_bytes > 0
-    assert data_files(collection) == needed(collection)
+    assert data_files(collection) == needed_files(collection)
     with pytest.raises(VersionGone, match='of "u4/reclocked" is gone'):
         reader.snapshot(Timestamp(2))
     assert rows_of(collection.pin().snapshot(Timestamp(5))) == {("a", 0): 3, ("a", 1): 3}
@@ -211,7 +211,7 @@ def test_vacuum_takes_an_appends_orphan_only_when_it_can_never_be_committed(
         pq.write_table(updates_table([update("a", 1, 0)]), data / f"append-{upper}-abc.parquet")
     (data / "notes.txt").write_text("not ours")
     vacuum(collection, before=MAXIMUM, claimed_staging=NO_CLAIMS)
-    assert data_files(collection) - needed(collection) == {
+    assert data_files(collection) - needed_files(collection) == {
         "data/append-5-abc.parquet",
         "data/append-9-abc.parquet",
         "data/notes.txt",

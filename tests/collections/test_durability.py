@@ -29,17 +29,17 @@ class Flushes(list[str]):
 
 @pytest.fixture
 def flushes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Flushes]:
-    seen, flush = Flushes(), os.fsync
+    flushes, flush = Flushes(), os.fsync
 
     def record(descriptor: int) -> None:
         path = os.readlink(f"/proc/self/fd/{descriptor}")
-        seen.append(path)
-        seen.commits_at.setdefault(path, len(list(tmp_path.rglob("_delta_log/*.json"))))
+        flushes.append(path)
+        flushes.commits_at.setdefault(path, len(list(tmp_path.rglob("_delta_log/*.json"))))
         flush(descriptor)
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", record)
-        yield seen
+        yield flushes
 
 
 def test_creating_flushes_the_first_log_entry_and_every_new_folder(

@@ -35,7 +35,7 @@ refreshes = st.lists(
 def recorded(history: list[tuple[int, str | None]]) -> tuple[ErrorIntervals, dict[int, str | None]]:
     """The intervals, and by hand what each time has; the first refresh also says what earlier times
     had."""
-    known: ErrorIntervals = ()
+    intervals: ErrorIntervals = ()
     expected: dict[int, str | None] = {}
     at = 0
     for gap, name in history:
@@ -47,43 +47,47 @@ def recorded(history: list[tuple[int, str | None]]) -> tuple[ErrorIntervals, dic
             expected |= dict.fromkeys(range(at), name)
         expected[at] = name
         if name is None:
-            known = with_answer(known, Timestamp(at))
+            intervals = with_answer(intervals, Timestamp(at))
         else:
-            known = with_error(known, Timestamp(at), ERRORS[name], is_first=is_first)
-    return known, expected
+            intervals = with_error(intervals, Timestamp(at), ERRORS[name], is_first=is_first)
+    return intervals, expected
 
 
 @given(refreshes)
 def test_every_time_has_the_error_that_was_found_at_the_last_refresh_up_to_it(
     history: list[tuple[int, str | None]],
 ) -> None:
-    known, expected = recorded(history)
+    intervals, expected = recorded(history)
     for at, name in expected.items():
         here = [
             interval.message
-            for interval in known
+            for interval in intervals
             if interval.overlaps(Timestamp(at), Timestamp(at + 1))
         ]
         assert here == ([] if name is None else [name])
     answered = [at for at, name in expected.items() if name is None]
-    assert answered_through(known, Timestamp(max(expected) + 1)) == max(answered, default=None)
-    assert decode(encode(known)) == known
+    assert answered_through(intervals, Timestamp(max(expected) + 1)) == max(answered, default=None)
+    assert decode(encode(intervals)) == intervals
 
 
 @given(refreshes, st.integers(0, 20))
 def test_what_lies_before_since_is_forgotten_and_nothing_else(
     history: list[tuple[int, str | None]], since: int
 ) -> None:
-    known, expected = recorded(history)
-    left = without_past(known, Timestamp(since))
+    intervals, expected = recorded(history)
+    remaining = without_past(intervals, Timestamp(since))
     for at in (at for at in expected if at >= since):
         whole = [
-            interval for interval in known if interval.overlaps(Timestamp(at), Timestamp(at + 1))
+            interval
+            for interval in intervals
+            if interval.overlaps(Timestamp(at), Timestamp(at + 1))
         ]
         assert [
-            interval for interval in left if interval.overlaps(Timestamp(at), Timestamp(at + 1))
+            interval
+            for interval in remaining
+            if interval.overlaps(Timestamp(at), Timestamp(at + 1))
         ] == whole
-    assert all(interval.upper is None or interval.upper > since for interval in left)
+    assert all(interval.upper is None or interval.upper > since for interval in remaining)
 
 
 def test_the_same_error_goes_on_and_another_takes_its_place() -> None:

@@ -49,7 +49,7 @@ def test_commits_that_wait_share_one_transaction_and_one_time(opened, monkeypatc
     with ThreadPoolExecutor(8) as pool:
         first = pool.submit(write, tables, a={("first", 0): 1})
         assert gate.entered.wait(30)
-        others = [pool.submit(write, tables, b={("b", n): 1}) for n in range(5)]
+        waiting_writes = [pool.submit(write, tables, b={("b", n): 1}) for n in range(5)]
         loser = pool.submit(
             lambda: tables.commit(
                 {B: changes({("c", 0): 1})},
@@ -61,7 +61,7 @@ def test_commits_that_wait_share_one_transaction_and_one_time(opened, monkeypatc
         while len(tables._group_commit._waiting) < 6:
             assert not first.done()
         gate.opened.set()
-        times = {other.result() for other in others}
+        times = {other.result() for other in waiting_writes}
         assert (len(times), gate.sizes) == (1, [1, 6])
         with pytest.raises(WriteConflict):
             loser.result()

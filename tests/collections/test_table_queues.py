@@ -127,7 +127,7 @@ def test_no_update_of_a_hot_row_is_executed_in_vain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     """As many commits are tried as statements are executed, whatever the number of clients."""
-    clients, each, tried = 6, 4, []
+    clients, updates_each, tried = 6, 4, []
     commit = Tables.commit
 
     def counted(self: Tables, writes, **options):
@@ -141,7 +141,7 @@ def test_no_update_of_a_hot_row_is_executed_in_vain(
             return [row for result in session.execute(text) for row in result.rows()]
 
         def client(number: int) -> None:
-            for _ in range(each):
+            for _ in range(updates_each):
                 run("UPDATE c SET n = n + 1" + where.format(client=number))
 
         run("CREATE TABLE c (id int NOT NULL, n int)")
@@ -153,5 +153,5 @@ def test_no_update_of_a_hot_row_is_executed_in_vain(
         monkeypatch.setattr(Tables, "commit", counted)
         with ThreadPoolExecutor(clients) as pool:
             list(pool.map(client, range(clients)))
-        assert len(tried) == clients * each
-        assert run("SELECT sum(n) FROM c") == [(clients * each,)]
+        assert len(tried) == clients * updates_each
+        assert run("SELECT sum(n) FROM c") == [(clients * updates_each,)]

@@ -348,9 +348,9 @@ def test_a_forgotten_table_leaves_nothing_and_holds_nobody_up(opened: Opened) ->
     tables.apply()
     assert tables.log.pending() == []
     assert read(tables, B) == [{("y", 1): 1}]
-    left = consensus.read(
+    remaining_rows = consensus.read(
         lambda connection: connection.scalars(
             sa.text("SELECT table_id FROM reclock_table WHERE last_write > 0")
         ).all()
     )
-    assert left == [B]
+    assert remaining_rows == [B]

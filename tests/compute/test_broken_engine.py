@@ -66,17 +66,17 @@ class BreakableConnection:
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[DuckDbDatabase]:
     """The databases that engines have opened, which can be broken."""
-    found: list[DuckDbDatabase] = []
+    opened_databases: list[DuckDbDatabase] = []
 
     def open_database(*arguments: Any, **options: Any) -> DuckDbDatabase:
         real = databases.open_database(*arguments, **options)
-        found.append(
+        opened_databases.append(
             DuckDbDatabase(BreakableConnection(real.connection, {"broken": False}), real.folder)
         )
-        return found[-1]
+        return opened_databases[-1]
 
     monkeypatch.setattr(engines, "open_database", open_database)
-    return found
+    return opened_databases
 
 
 def ask(engine: DuckDbEngine, text: str) -> Answer:

@@ -74,8 +74,8 @@ def test_what_still_computes_when_the_engine_is_closed_is_interrupted(
     flights: CollectionInput, tmp_path: Path
 ) -> None:
     engine = DuckDbEngine([str(tmp_path)])
-    held = engine.run(crossed(source(), 2), Finishing(), {FLIGHTS: flights}, AT)
-    held.batches.read_next_batch()
+    unread_answer = engine.run(crossed(source(), 2), Finishing(), {FLIGHTS: flights}, AT)
+    unread_answer.batches.read_next_batch()
     counting = engine.run(counted(crossed(source(), 3)), Finishing(), {FLIGHTS: flights}, AT)
     with ThreadPoolExecutor(1) as pool:
         computing = pool.submit(rows, counting)
@@ -83,7 +83,7 @@ def test_what_still_computes_when_the_engine_is_closed_is_interrupted(
         engine.close()
         with pytest.raises(QueryCanceled):
             computing.result()
-    for answer in (held, counting):
+    for answer in (unread_answer, counting):
         answer.interrupt()
     assert rows(engine.run(counted(source()), Finishing(), {FLIGHTS: flights}, AT)) == [(2000,)]
 
@@ -158,15 +158,15 @@ def test_what_is_known_of_diffs_spares_counting_and_changes_no_answer(tmp_path: 
     put(collection, update("twice", 2, 4, 2), to=5)
     put(collection, update("once", 1, 6, -1), to=7)
     engine, read = DuckDbEngine([str(tmp_path)]), CollectionInput(collection.pin())
-    known = {at: read.relation("x", Timestamp(at)) for at in (2, 4, 6)}
-    assert [(each.is_single, each.is_monotonic) for each in known.values()] == [
+    relation_at = {at: read.relation("x", Timestamp(at)) for at in (2, 4, 6)}
+    assert [(each.is_single, each.is_monotonic) for each in relation_at.values()] == [
         (True, True),
         (False, True),
         (False, False),
     ]
     counts = {
         at: rows(engine.run(counted(source()), Finishing(), {FLIGHTS: read}, Timestamp(at)))
-        for at in known
+        for at in relation_at
     }
     assert counts == {2: [(2,)], 4: [(4,)], 6: [(3,)]}
     tail = updates_table([update("once", 1, 3, -1)])

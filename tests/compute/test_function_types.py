@@ -156,7 +156,7 @@ def test_arguments_that_no_overload_takes_are_an_unknown_function(name: str, giv
 
 
 def test_aggregates_of_the_wrong_type_are_unknown_functions() -> None:
-    for name, given in (
+    for name, types in (
         ("sum", [TEXT]),
         ("max", [BOOLEAN]),
         ("bool_or", [INTEGER]),
@@ -164,7 +164,7 @@ def test_aggregates_of_the_wrong_type_are_unknown_functions() -> None:
         ("sqrt", [DOUBLE]),
     ):
         with pytest.raises(UnknownFunction):
-            resolve_aggregate(name, given)
+            resolve_aggregate(name, types)
 
 
 def test_an_unknown_unit_of_time_names_those_there_are() -> None:

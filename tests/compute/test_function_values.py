@@ -126,23 +126,23 @@ def engine() -> DuckDbEngine:
     return DuckDbEngine()
 
 
-@pytest.mark.parametrize(("scalar", "wanted"), CASES)
-def test_the_value_is_postgresqls(scalar: Scalar, wanted: Any, engine: DuckDbEngine) -> None:
-    ((found,),) = rows(engine.run(computed(ONE_ROW, scalar), Finishing(), {}, Timestamp(0)))
-    assert found == wanted
-    assert type(found) is type(wanted)
-    if isinstance(wanted, Decimal):
-        assert found.as_tuple().exponent <= wanted.as_tuple().exponent
+@pytest.mark.parametrize(("scalar", "expected"), CASES)
+def test_the_value_is_postgresqls(scalar: Scalar, expected: Any, engine: DuckDbEngine) -> None:
+    ((value,),) = rows(engine.run(computed(ONE_ROW, scalar), Finishing(), {}, Timestamp(0)))
+    assert value == expected
+    assert type(value) is type(expected)
+    if isinstance(expected, Decimal):
+        assert value.as_tuple().exponent <= expected.as_tuple().exponent
 
 
 def test_nulls_go_through(engine: DuckDbEngine) -> None:
-    for name, given in (
+    for name, arguments in (
         ("+", (None, lit(1))),
         ("concat", (None, "a")),
         ("like", (None, "a")),
         ("nullif", (lit(1), lit(1))),
     ):
         ((found,),) = rows(
-            engine.run(computed(ONE_ROW, call(name, *given)), Finishing(), {}, Timestamp(0))
+            engine.run(computed(ONE_ROW, call(name, *arguments)), Finishing(), {}, Timestamp(0))
         )
         assert found is None

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from fixtures.lakes import updates_table
-from fixtures.plans import aggregate, desc_of, get, rows, shown
+from fixtures.plans import aggregate, desc_of, get, row_text, rows
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import BIGINT, TEXT
@@ -56,12 +56,12 @@ class Indexes:
             plan, plan.desc, self.inputs, Timestamp(before), Timestamp(at), previous
         )
         for *values, diff in rows(changes):
-            answer[shown(values)] += diff
+            answer[row_text(values)] += diff
         assert +answer == self.answer(plan, at)
 
     def answer(self, plan: Plan, at: int) -> Counter[str]:
         return Counter(
-            map(shown, rows(self.engine.run(plan, Finishing(), self.inputs, Timestamp(at))))
+            map(row_text, rows(self.engine.run(plan, Finishing(), self.inputs, Timestamp(at))))
         )
 
     def tables(self) -> int:

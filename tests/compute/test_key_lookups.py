@@ -65,7 +65,7 @@ def stored(
     return collection.pin()
 
 
-def found(
+def look_up(
     lookups: KeyLookups, version: Version, columns: tuple[int, ...], keys: list[tuple[Any, ...]]
 ) -> pa.Table | None:
     types = [version.desc.columns[index].type for index in columns]
@@ -102,12 +102,12 @@ def test_rows_are_found_in_every_file_by_values_of_every_type(
     lookups = KeyLookups(1 << 20, mapped, whole_rows=0)
     key = value.replace(tzinfo=None) if isinstance(value, datetime) else value  # as plans see it
     for _ in range(2):
-        updates = found(lookups, version, (1,), [(key,)])
+        updates = look_up(lookups, version, (1,), [(key,)])
         assert updates is not None
         assert sorted(
             zip(updates["n"].to_pylist(), updates[TIME_COLUMN].to_pylist(), strict=True)
         ) == [(1, 1), (4, 3), (5, 3)]
-    nothing = found(lookups, version, (1,), [])
+    nothing = look_up(lookups, version, (1,), [])
     assert nothing is not None
     assert nothing.num_rows == 0
 
@@ -115,7 +115,7 @@ def test_rows_are_found_in_every_file_by_values_of_every_type(
 def test_several_columns_are_one_key(mapped: MappedFiles, tmp_path: Path) -> None:
     desc = RelationDesc((Column("a", BIGINT), Column("b", TEXT)))
     version = stored(tmp_path, desc, [(1, "x"), (1, "y"), (2, "x"), (None, "x")])
-    updates = found(
+    updates = look_up(
         KeyLookups(1 << 20, mapped, whole_rows=0), version, (1, 0), [("x", 1), ("x", None)]
     )
     assert updates is not None
@@ -126,9 +126,9 @@ def test_what_finds_much_scans(mapped: MappedFiles, tmp_path: Path) -> None:
     desc = RelationDesc((Column("n", BIGINT), Column("half", BIGINT)))
     version = stored(tmp_path, desc, [(n, n % 2) for n in range(ROWS)])
     lookups = KeyLookups(1 << 24, mapped)
-    assert found(lookups, version, (1,), [(1,)]) is None
-    assert found(lookups, version, (0,), [(n,) for n in range(ROWS // 2)]) is None
-    updates = found(lookups, version, (0,), [(n,) for n in range(500)])
+    assert look_up(lookups, version, (1,), [(1,)]) is None
+    assert look_up(lookups, version, (0,), [(n,) for n in range(ROWS // 2)]) is None
+    updates = look_up(lookups, version, (0,), [(n,) for n in range(500)])
     assert updates is not None
     assert updates.num_rows == 500
 
@@ -136,8 +136,8 @@ def test_what_finds_much_scans(mapped: MappedFiles, tmp_path: Path) -> None:
 def test_what_does_not_fit_scans(mapped: MappedFiles, tmp_path: Path) -> None:
     desc = RelationDesc((Column("n", BIGINT),))
     version = stored(tmp_path, desc, [(n,) for n in range(100)])
-    assert found(KeyLookups(1 << 20, mapped, whole_rows=0), version, (0,), [(1,)]) is not None
-    assert found(KeyLookups(100, mapped, whole_rows=0), version, (0,), [(1,)]) is None
+    assert look_up(KeyLookups(1 << 20, mapped, whole_rows=0), version, (0,), [(1,)]) is not None
+    assert look_up(KeyLookups(100, mapped, whole_rows=0), version, (0,), [(1,)]) is None
 
 
 def test_files_that_nobody_used_lately_make_room(
@@ -148,10 +148,10 @@ def test_files_that_nobody_used_lately_make_room(
         stored(tmp_path, desc, [(n,) for n in range(5_000)], id=id) for id in ("u1", "u2")
     )
     lookups = KeyLookups(200_000, mapped)
-    assert found(lookups, first, (0,), [(1,)]) is not None
-    assert found(lookups, second, (0,), [(1,)]) is None
+    assert look_up(lookups, first, (0,), [(1,)]) is not None
+    assert look_up(lookups, second, (0,), [(1,)]) is None
     monkeypatch.setattr("reclock.compute.engines.key_lookups._RECENT_S", -1.0)
-    assert found(lookups, second, (0,), [(1,)]) is not None
+    assert look_up(lookups, second, (0,), [(1,)]) is not None
 
 
 def test_a_full_disk_means_a_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,10 +165,10 @@ def test_a_full_disk_means_a_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     with monkeypatch.context() as patch:
         patch.setattr(pa, "memory_map", full)
-        assert found(lookups, version, (0,), [(1,)]) is None
+        assert look_up(lookups, version, (0,), [(1,)]) is None
     [folder] = (tmp_path / "spill").iterdir()
     assert list(folder.iterdir()) == []
-    assert found(lookups, version, (0,), [(1,)]) is not None
+    assert look_up(lookups, version, (0,), [(1,)]) is not None
 
 
 class Counting(KeyLookups):

@@ -80,18 +80,18 @@ values = st.tuples(
 def histories(draw: st.DrawFn) -> list[list[Update]]:
     """Updates of a few appends, of which each row's diffs sum to no less than zero at any time; the
     last is not in the lake."""
-    there: Counter[tuple[Any, ...]] = Counter()
+    rows: Counter[tuple[Any, ...]] = Counter()
     parts: list[list[Update]] = []
     for low in range(0, LAST, 4):
         parts.append([])
         for time in sorted(draw(st.lists(st.integers(low, low + 3), max_size=6))):
             row = (
-                draw(st.sampled_from(sorted(there, key=repr)))
-                if there and draw(st.booleans())
+                draw(st.sampled_from(sorted(rows, key=repr)))
+                if rows and draw(st.booleans())
                 else draw(values)
             )
-            diff = draw(st.integers(-there[row], 2).filter(bool))
-            there[row] += diff
+            diff = draw(st.integers(-rows[row], 2).filter(bool))
+            rows[row] += diff
             parts[-1].append(Update(row, Timestamp(time), diff))
     return parts
 
@@ -131,13 +131,13 @@ def plans(draw: st.DrawFn) -> Plan:
             plan, draw(st.lists(st.sampled_from(AGGREGATES), min_size=1, max_size=3, unique=True))
         )
     indexes = st.integers(0, len(plan.desc) - 1)
-    shown = draw(st.none() | st.lists(indexes, min_size=1, max_size=4).map(tuple))
-    if shown is None:
+    visible = draw(st.none() | st.lists(indexes, min_size=1, max_size=4).map(tuple))
+    if visible is None:
         return plan
-    types = [plan.desc.types[index] for index in shown]
+    types = [plan.desc.types[index] for index in visible]
     return Project(
         plan,
-        shown,
+        visible,
         RelationDesc(tuple(Column(f"c{i}", type) for i, type in enumerate(types))),
     )
 
@@ -196,7 +196,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> tuple[DuckDbEngine, Path
 def test_a_lookup_is_the_scan_at_every_time(
     engine: tuple[DuckDbEngine, Path],
     parts: list[list[Update]],
-    asked: list[tuple[Plan, Finishing, int]],
+    questions: list[tuple[Plan, Finishing, int]],
 ) -> None:
     small, root = engine
     lake = Lake(str(root / str(len(list(root.iterdir())))))
@@ -206,19 +206,19 @@ def test_a_lookup_is_the_scan_at_every_time(
         put(collection, *part, to=4 * number + 4)
     read = CollectionInput(collection.pin(), updates_table(tail, DESC))
     arrangements = Arrangements(1 << 20)
-    for plan, finishing, at in asked * 2:
+    for plan, finishing, at in questions * 2:
         try:
             scanned = rows(small.run(plan, finishing, {FLIGHTS: read}, Timestamp(at)))
         except EvaluationError:
             with pytest.raises(EvaluationError):
                 rows(ask(plan, finishing, read, at, arrangements, small))
             continue
-        found = ask(plan, finishing, read, at, arrangements, small)
+        answer = ask(plan, finishing, read, at, arrangements, small)
         if finishing.order or not (finishing.limit or finishing.offset):
-            assert Counter(rows(found)) == Counter(scanned)
+            assert Counter(rows(answer)) == Counter(scanned)
         else:  # any of the rows
-            assert len(rows(found)) == len(scanned)
-        assert tuple(found.columns) == plan.desc.columns[: finishing.visible]
+            assert len(rows(answer)) == len(scanned)
+        assert tuple(answer.columns) == plan.desc.columns[: finishing.visible]
 
 
 def test_simple_columns_of_a_row_need_no_engine(tmp_path: Path, read: CollectionInput) -> None:
@@ -237,14 +237,14 @@ def test_simple_columns_of_a_row_need_no_engine(tmp_path: Path, read: Collection
 
 def test_simple_aggregates_of_rows_need_no_engine(tmp_path: Path, read: CollectionInput) -> None:
     small, arrangements = DuckDbEngine([str(tmp_path)]), Arrangements(1 << 20)
-    found = Filter(GET, (Call("=", (ColumnRef(3, BIGINT), Literal(7, BIGINT)), BOOLEAN),))
+    matching = Filter(GET, (Call("=", (ColumnRef(3, BIGINT), Literal(7, BIGINT)), BOOLEAN),))
     answers = [
         ask(plan, Finishing(), read, 1, arrangements, small)
-        for plan in [found, *(reduced(found, [aggregate]) for aggregate in AGGREGATES)]
+        for plan in [matching, *(reduced(matching, [aggregate]) for aggregate in AGGREGATES)]
     ]
     assert [answer.engine for answer in answers] == ["duckdb", *[lookups.NAME] * 7, "duckdb"]
     assert [rows(answer)[0][0] for answer in answers[1:]] == [2, 2, 14, 14, 16, 7, "7", 1]
-    no_aggregate = Map(reduced(found, []), (COMPUTED[0],), RelationDesc((Column("a", TEXT),)))
+    no_aggregate = Map(reduced(matching, []), (COMPUTED[0],), RelationDesc((Column("a", TEXT),)))
     assert rows(ask(no_aggregate, Finishing(), read, 1, arrangements, small)) == [("a",)]
 
 
@@ -283,11 +283,11 @@ def test_a_column_is_arranged_when_it_is_looked_up_by_again(
     small, arrangements = DuckDbEngine([str(tmp_path)]), Arrangements(1 << 20)
     engines = [ask(lookup(7), Finishing(), read, 5, arrangements, small).engine for _ in range(3)]
     assert engines == ["duckdb", lookups.NAME, lookups.NAME]
-    others = {"arrangements": arrangements, "threshold_bytes": 1}
+    options = {"arrangements": arrangements, "threshold_bytes": 1}
     assert (
-        engine_of(lookup(8), Finishing(), {FLIGHTS: read}, Timestamp(5), **others) == lookups.NAME
+        engine_of(lookup(8), Finishing(), {FLIGHTS: read}, Timestamp(5), **options) == lookups.NAME
     )
-    assert engine_of(GET, Finishing(), {FLIGHTS: read}, Timestamp(5), **others) == "spark"
+    assert engine_of(GET, Finishing(), {FLIGHTS: read}, Timestamp(5), **options) == "spark"
 
 
 @pytest.mark.parametrize(

@@ -380,7 +380,7 @@ def test_a_view_over_a_table_that_failed_and_came_back_goes_on(
     world.write(group, 1_010, "a", "b")
     world.refresh()
     assert emit() == []
-    for at, rows, wanted in ((1_020, [("c", 1)], (3, "c")), (1_040, [], (3, "c"))):
+    for at, rows, expected in ((1_020, [("c", 1)], (3, "c")), (1_040, [], (3, "c"))):
         step(at, lambda at=at: fail(at))
         failed = cluster_steps.refresh(world.environment, "default", at, owner="test").failed
         assert [each.message for each in failed] == ["it cannot be followed"]
@@ -393,7 +393,7 @@ def test_a_view_over_a_table_that_failed_and_came_back_goes_on(
         assert (
             world.sql("SELECT c, last FROM m")
             == world.sql("SELECT count(*), max(word) FROM words")
-            == [wanted]
+            == [expected]
         )
         with pytest.raises(ErrorAtTime, match="it cannot be followed"):
             world.sql(f"SELECT * FROM m AS OF {at + 5}")
@@ -402,4 +402,4 @@ def test_a_view_over_a_table_that_failed_and_came_back_goes_on(
         assert world.sql("SELECT c FROM m AS OF 1015") == [(2,)]
         assert emit() == []
         assert delta_rows(tmp_path / "sinks" / "words") == Counter(world.sql("SELECT * FROM words"))
-        assert delta_rows(tmp_path / "sinks" / "m") == Counter([wanted])
+        assert delta_rows(tmp_path / "sinks" / "m") == Counter([expected])

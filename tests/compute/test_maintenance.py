@@ -131,27 +131,27 @@ def test_a_refresh_writes_only_what_changed_at_each_time(tmp_path: Path) -> None
         get(FLIGHTS, DESC), (0,), (aggregate("max", ColumnRef(1, BIGINT)),), desc_of(TEXT, BIGINT)
     )
     desc = DESC
-    kept = maintainer(plan, desc)
-    assert kept.mode is MaintenanceMode.FROM_CHANGES
-    own = lake.create(INDEX, desc)
+    view = maintainer(plan, desc)
+    assert view.mode is MaintenanceMode.FROM_CHANGES
+    result = lake.create(INDEX, desc)
     engine = DuckDbEngine([str(tmp_path)])
     inputs = {FLIGHTS: CollectionInput(source.pin())}
 
-    first = refresh(kept, engine, inputs, None, None, [Timestamp(5), Timestamp(8)]).updates
+    first = refresh(view, engine, inputs, None, None, [Timestamp(5), Timestamp(8)]).updates
     wanted = [Update(("a", 1), Timestamp(5), 1), Update(("b", 7), Timestamp(5), 1)]
     wanted += [Update(("a", 1), Timestamp(8), -1), Update(("a", 2), Timestamp(8), 1)]
     assert sorted(updates_of(first), key=repr) == sorted(wanted, key=repr)
-    own.append(first, expected_upper=Timestamp(0), new_upper=Timestamp(9))
+    result.append(first, expected_upper=Timestamp(0), new_upper=Timestamp(9))
 
     later = refresh(
-        kept, engine, inputs, own.pin(), Timestamp(8), [Timestamp(9), Timestamp(10)]
+        view, engine, inputs, result.pin(), Timestamp(8), [Timestamp(9), Timestamp(10)]
     ).updates
     assert [update.time for update in updates_of(later)] == [9, 9, 10, 10]
     changed = [Update(("a", 2), Timestamp(9), -1), Update(("a", 3), Timestamp(9), 1)]
     changed += [Update(("a", 3), Timestamp(10), -1), Update(("a", 2), Timestamp(10), 1)]
     assert sorted(updates_of(later), key=repr) == sorted(changed, key=repr)
-    own.append(later, expected_upper=Timestamp(9), new_upper=Timestamp(11))
-    idle = refresh(kept, engine, inputs, own.pin(), Timestamp(10), [Timestamp(50)])
+    result.append(later, expected_upper=Timestamp(9), new_upper=Timestamp(11))
+    idle = refresh(view, engine, inputs, result.pin(), Timestamp(10), [Timestamp(50)])
     assert idle.updates.num_rows == 0
 
 

@@ -57,7 +57,7 @@ def waiting(root: Path) -> list[Path]:
     return [path for path in root.rglob("*") if path.is_file()]
 
 
-def asked(engine: SparkEngine, plan: Plan) -> Answer:
+def run_plan(engine: SparkEngine, plan: Plan) -> Answer:
     return engine.run(plan, Finishing(), {VALUES: TableInput(table())}, Timestamp(1))
 
 
@@ -118,26 +118,26 @@ def test_few_rows_need_no_disk(spark: SparkSession) -> None:
     engine = SparkEngine(spark, spool=spool)
     few = engine.run(get(), Finishing(limit=10), {VALUES: TableInput(table())}, Timestamp(1))
     assert len(rows(few)) == 10
-    assert rows(asked(engine, counted(get()))) == [(len(table()),)]
+    assert rows(run_plan(engine, counted(get()))) == [(len(table()),)]
     with pytest.raises(AssertionError):
-        rows(asked(engine, get()))
+        rows(run_plan(engine, get()))
 
 
 def test_a_task_that_writes_ends_soon_after_it_was_cancelled(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     spool = Spool.of_machine(tmp_path)
-    found = SparkRows(spark, "endless", None, lambda: spool)
+    endless_rows = SparkRows(spark, "endless", None, lambda: spool)
     numbers = spark.range(0, 1_000_000, 1, 1)
     with ThreadPoolExecutor(1) as threads:
         reading = threads.submit(
-            list, found.of(numbers.crossJoin(numbers.selectExpr("id AS other")))
+            list, endless_rows.of(numbers.crossJoin(numbers.selectExpr("id AS other")))
         )
         eventually(lambda: waiting(tmp_path))
-        found.cancel()
+        endless_rows.cancel()
         with pytest.raises(Exception, match="cancel"):
             reading.result(PATIENCE_S)
-    assert found.is_cancelled
+    assert endless_rows.is_cancelled
     await_tasks(spark)
     assert not waiting(tmp_path)
 
@@ -145,7 +145,7 @@ def test_a_task_that_writes_ends_soon_after_it_was_cancelled(
 def test_a_job_that_is_cancelled_ends_and_the_session_goes_on(
     spark: SparkSession, engine: SparkEngine
 ) -> None:
-    answer = asked(engine, counted(crossed(get(), 4)))
+    answer = run_plan(engine, counted(crossed(get(), 4)))
     with ThreadPoolExecutor(1) as threads:
         reading = threads.submit(rows, answer)
         await_jobs(spark, run=True)
@@ -153,13 +153,13 @@ def test_a_job_that_is_cancelled_ends_and_the_session_goes_on(
         with pytest.raises(QueryCanceled):
             reading.result(PATIENCE_S)
     await_jobs(spark, run=False)
-    assert rows(asked(engine, counted(get()))) == [(len(table()),)]
+    assert rows(run_plan(engine, counted(get()))) == [(len(table()),)]
 
 
 def test_what_is_cancelled_before_its_first_job_begins_none(
     spark: SparkSession, engine: SparkEngine
 ) -> None:
-    answer = asked(engine, counted(crossed(get(), 4)))
+    answer = run_plan(engine, counted(crossed(get(), 4)))
     answer.interrupt()
     with pytest.raises(QueryCanceled):
         rows(answer)
@@ -168,7 +168,7 @@ def test_what_is_cancelled_before_its_first_job_begins_none(
 def test_what_is_cancelled_as_its_first_job_begins_ends(
     engine: SparkEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer = asked(engine, counted(crossed(get(), 7)))
+    answer = run_plan(engine, counted(crossed(get(), 7)))
     check = SparkRows._check
 
     def cancelled_after(self: SparkRows) -> None:
@@ -207,11 +207,11 @@ def test_a_partition_is_larger_than_the_memory_of_spark(tmp_path: Path) -> None:
         found = SparkRows(session, "large", None, lambda: waiting).of(frame)
         print(sum(batch.num_rows for batch in found if batch.nbytes))
         """
-    said = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
         env=os.environ | {"RECLOCK_HOME": str(tmp_path)},
         stdout=subprocess.PIPE,
         text=True,
         check=True,
     )
-    assert int(said.stdout) == 1_000_000
+    assert int(process.stdout) == 1_000_000

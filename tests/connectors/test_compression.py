@@ -48,7 +48,7 @@ def rows(objects: Objects, increments: list[Increment]) -> list[object]:
     ]
 
 
-def kept(increments: list[Increment]) -> dict[object, tuple[object, ...]]:
+def facts_of(increments: list[Increment]) -> dict[object, tuple[object, ...]]:
     return {found.partition: (found.upper, *found.evidence) for found in increments}
 
 
@@ -61,16 +61,16 @@ def test_objects_called_gz_are_read_as_their_contents_and_others_as_they_are(
     (bucket.folder / "a.json.gz").write_bytes(gzip.compress(text))
     (bucket.folder / "b.json").write_bytes(text)
     objects = bucket.objects(JsonFormat(), NUMBERS)
-    found = objects.probe({})
+    increments = objects.probe({})
     size = len(text)
-    assert [(own.partition, own.upper, own.covered) for own in found] == [
+    assert [(own.partition, own.upper, own.covered) for own in increments] == [
         ("a.json.gz", size, size),
         ("b.json", size, size),
     ]
-    assert found[0].evidence[0] == found[1].evidence[0]  # the checksum is of the contents
-    assert len(objects.tasks(found, ())) > 4
-    assert rows(objects, found) == [*range(20), *range(20)]
-    assert objects.probe(kept(found)) == []
+    assert increments[0].evidence[0] == increments[1].evidence[0]  # the checksum is of the contents
+    assert len(objects.tasks(increments, ())) > 4
+    assert rows(objects, increments) == [*range(20), *range(20)]
+    assert objects.probe(facts_of(increments)) == []
 
 
 def test_compressed_objects_grow_by_members_and_show_what_is_written_so_far(bucket: Bucket) -> None:
@@ -81,14 +81,14 @@ def test_compressed_objects_grow_by_members_and_show_what_is_written_so_far(buck
     bound = objects.probe({})
     path.write_bytes(first + second[:15])
     os.utime(path, (1, 1))
-    assert objects.probe(kept(bound)) == []  # nothing whole yet
+    assert objects.probe(facts_of(bound)) == []  # nothing whole yet
     path.write_bytes(first + second)
-    grown = objects.probe(kept(bound))
+    grown = objects.probe(facts_of(bound))
     assert [(own.lower, own.upper) for own in grown] == [(18, 27)]
     assert rows(objects, grown) == [3]
     path.write_bytes(gzip.compress(b'{"n": 9}\n{"n": 2}\n{"n": 3}\n'))
     with pytest.raises(UpstreamChanged, match="changed under its bound bytes"):
-        objects.probe(kept(grown))
+        objects.probe(facts_of(grown))
 
 
 def test_what_is_no_gzip_is_a_definite_error(bucket: Bucket) -> None:

@@ -63,7 +63,7 @@ def test_a_table_that_has_nothing_new_is_waited_for_too(topics: Topics) -> None:
     assert probed({}) == {"shop.public.a/0": 1, "shop.public.b/0": 1, "shop.transaction/0": 2}
 
 
-def told(topics: Topics, *transactions: list[str]) -> Connector:
+def delivering(topics: Topics, *transactions: list[str]) -> Connector:
     """What a connector tells of transactions, each of which changes these tables; nothing is
     delivered."""
     connector = Connector(topics, "shop")  # type: ignore[arg-type]
@@ -82,27 +82,27 @@ BOUND: Bound = {
 """What is bound of the host by three transactions."""
 
 
-def begun() -> tuple[dict[str, int], Any]:
+def start() -> tuple[dict[str, int], Any]:
     increments, blocked = over("public.a", LATE).begin(BOUND)
     return {str(own.partition): own.upper for own in increments}, blocked.get(LATE)
 
 
 def test_a_table_that_comes_late_tells_what_it_waits_for(topics: Topics) -> None:
-    connector = told(topics, ["a", "b"], ["a", "b", "b"], ["a"])
+    connector = delivering(topics, ["a", "b"], ["a", "b", "b"], ["a"])
     connector.sent["shop.public.b"] = 3
     connector.deliver()
     events = connector.topics["shop.public.b"]
     topics.send("shop.public.b", events[:2])
-    assert begun() == ({}, 'waits for 1 events of transaction "1" in topic "shop.public.b"')
+    assert start() == ({}, 'waits for 1 events of transaction "1" in topic "shop.public.b"')
     topics.send("shop.public.b", events[2:])
-    assert begun() == ({LATE: 0, "shop.public.b@u9/0": 3}, None)
+    assert start() == ({LATE: 0, "shop.public.b@u9/0": 3}, None)
 
 
 @pytest.mark.parametrize("kept", [1, 2])
 def test_a_table_that_comes_too_late_for_its_events_is_an_error(topics: Topics, kept: int) -> None:
-    told(topics, ["a", "b"], ["a", "b", "b"], ["a", "b"]).deliver()
+    delivering(topics, ["a", "b"], ["a", "b", "b"], ["a", "b"]).deliver()
     topics.first["shop.public.b"] = 4 - kept  # the third transaction is whole
-    increments, error = begun()
+    increments, error = start()
     assert not increments
     assert error.message == '1 events of transaction "0" are gone from topic "shop.public.b"'
     assert error.hint == (
@@ -112,20 +112,20 @@ def test_a_table_that_comes_too_late_for_its_events_is_an_error(topics: Topics, 
 
 
 def test_events_that_may_yet_come_are_not_taken_for_lost(topics: Topics) -> None:
-    connector = told(topics, ["a", "b"], ["a"], ["a", "b"])
+    connector = delivering(topics, ["a", "b"], ["a"], ["a", "b"])
     connector.deliver()
     topics.kept["shop.public.b"] = []
-    assert begun() == ({}, 'waits for 1 events of transaction "0" in topic "shop.public.b"')
+    assert start() == ({}, 'waits for 1 events of transaction "0" in topic "shop.public.b"')
 
 
 def test_a_table_whose_events_are_older_than_the_transaction_topic_is_an_error(
     topics: Topics,
 ) -> None:
-    connector = told(topics, ["a", "b"], ["b"], ["a", "b"], ["a"])
+    connector = delivering(topics, ["a", "b"], ["b"], ["a", "b"], ["a"])
     connector.topics["shop.public.b"] *= 2  # it begins again
     connector.deliver()
     topics.first["shop.transaction"] = 4
-    _, error = begun()
+    _, error = start()
     assert (error.partition, error.offset) == ("shop.public.b@u9/0", 0)
     assert (
         error.message
@@ -142,7 +142,7 @@ def test_a_table_whose_events_are_older_than_the_transaction_topic_is_an_error(
 def test_what_a_connector_sends_again_is_not_taken_for_a_lost_transaction(topics: Topics) -> None:
     """The topic has lost what ended before, and the transaction that has not ended stands before
     what comes twice."""
-    connector = told(topics, ["a"], ["a", "b"])
+    connector = delivering(topics, ["a"], ["a", "b"])
     connector.transaction(7, [("b", row(70)), ("a", row(71))], upto=1)
     connector.topics["shop.public.b"].append(connector.topics["shop.public.b"][0])
     connector.deliver()
@@ -167,7 +167,7 @@ def test_topics_that_are_created_again_are_read_from_their_beginnings_by_transac
     topics: Topics,
 ) -> None:
     connector = over("public.a", "public.b")
-    told(topics, ["a", "b"], ["a"], ["b"]).deliver()
+    delivering(topics, ["a", "b"], ["a"], ["b"]).deliver()
     topics.create("shop.public.b")
     bound: Bound = {}
     while increments := connector.probe(bound):
@@ -186,7 +186,7 @@ def test_topics_that_are_created_again_are_read_from_their_beginnings_by_transac
                     connector.probe_anew(bound)
         # a snapshot; a transaction, sent twice; and one that has not ended
         topics.send("shop.public.a", [row(100 * again)])
-        anew = told(topics, ["a", "b"])
+        anew = delivering(topics, ["a", "b"])
         anew.transaction(0, [("a", row(0)), ("b", row(1))])
         anew.transaction(1, [("a", row(10)), ("b", row(11))], upto=1)
         anew.deliver()

@@ -47,17 +47,19 @@ def test_streams_are_read_each_with_the_credentials_of_its_connection() -> None:
             KinesisConnector("taps", "eu", f"http://{name}", connection=connection(name))
         )
         assert "value of" not in repr(stream) + str(stream)
-        seen: list[Any] = []
+        clients: list[Any] = []
         replace(
             stream,
-            connect=lambda *place, seen=seen, **credentials: seen.append((place, credentials)),
+            connect=lambda *place, clients=clients, **credentials: clients.append(
+                (place, credentials)
+            ),
         )._client()
         keys = {
             "aws_access_key_id": name,
             "aws_secret_access_key": f"value of {name}",
             "aws_session_token": f"token of {name}",
         }
-        assert seen == [(("eu", f"http://{name}"), keys)]
+        assert clients == [(("eu", f"http://{name}"), keys)]
 
 
 def test_buckets_are_read_each_with_the_credentials_of_its_connection() -> None:

@@ -52,22 +52,28 @@ def test_every_offset_of_every_incarnation_is_read_once(incarnations: list[dict[
         increments = follow_from_start(bound, id, {}, end)
         for task in topic().tasks(increments, []):
             assert isinstance(task, TopicReadTask)
-            read += [(id, task.partition, own) for own in range(task.lower, task.upper)]
+            read += [
+                (id, task.partition, message_offset)
+                for message_offset in range(task.lower, task.upper)
+            ]
         bound = bind(bound, increments)
         sizes = {p: sizes.get(p, 0) + end.get(p, 0) for p in {*sizes, *end}}
         current = current_incarnations(bound, id, end)
         # the next own offset follows what is bound
-        assert all(current[p].base + own == bound.get(p, (0,))[0] for p, own in end.items())
+        assert all(
+            current[p].base + message_offset == bound.get(p, (0,))[0]
+            for p, message_offset in end.items()
+        )
         assert {p: offset for p, (offset, _) in bound.items()} == {
             p: size for p, size in sizes.items() if size
         }
         # nothing of an earlier incarnation is left to be compared with the topic that is there
         assert {Incarnation.of(evidence).topic_id for _, evidence in bound.values()} <= {id}
     assert sorted(read) == [
-        (f"id-{number}", partition, own)
+        (f"id-{number}", partition, message_offset)
         for number, end in enumerate(incarnations)
         for partition in sorted(end)
-        for own in range(end[partition])
+        for message_offset in range(end[partition])
     ]
 
 

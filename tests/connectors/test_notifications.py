@@ -42,13 +42,13 @@ class Bucket:
         arn = self.sqs.get_queue_attributes(QueueUrl=self.url, AttributeNames=["QueueArn"])[
             "Attributes"
         ]["QueueArn"]
-        told = {
+        configuration = {
             "QueueConfigurations": [
                 {"QueueArn": arn, "Events": ["s3:ObjectCreated:*", "s3:ObjectRemoved:*"]}
             ]
         }
         self.s3.put_bucket_notification_configuration(
-            Bucket=self.name, NotificationConfiguration=told
+            Bucket=self.name, NotificationConfiguration=configuration
         )
         self.client = client
         self.restart()

@@ -98,14 +98,14 @@ def test_a_deleted_object_keeps_its_rows_and_holds_up_no_other(buckets):
         ("b.csv", 4, 4, (), True),
     ]
     assert (grown.key, grown.upper) == ("c.csv", 8)
-    known = [growth.evidence for growth in (gone_a, gone_b, grown)]
-    assert look(buckets, known) == []
+    known_evidence = [growth.evidence for growth in (gone_a, gone_b, grown)]
+    assert look(buckets, known_evidence) == []
     buckets.put("a.csv", b"1,x\n2,y\n")
-    [back] = look(buckets, known)
+    [back] = look(buckets, known_evidence)
     assert (back.key, back.lower, back.upper) == ("a.csv", 4, 8)
     buckets.put("b.csv", b"2,x\n")
     with pytest.raises(UpstreamChanged, match=r'object "b\.csv" changed under its bound bytes'):
-        look(buckets, known)
+        look(buckets, known_evidence)
 
 
 @pytest.mark.parametrize(

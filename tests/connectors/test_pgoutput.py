@@ -73,38 +73,38 @@ def messages(*data: bytes) -> MessageBatch:
 
 
 def row_of(values: Values, row: int) -> Row:
-    found = zip(
+    columns = zip(
         values.sizes[:, row],
         (values.column(i)(row, 1)[0].as_py() for i in range(len(values.sizes))),
         strict=True,
     )
-    return tuple(UNCHANGED if size == UNSENT else text for size, text in found)
+    return tuple(UNCHANGED if size == UNSENT else text for size, text in columns)
 
 
 def read(data: bytes, message: Message | None) -> Message | None:
     """What our decoder makes of a message of that kind."""
-    one = messages(data)
+    batch = messages(data)
     match message:
         case None | Commit():
-            one.kinds()
+            batch.kinds()
             return message
         case Begin():
-            return Begin(int(one.commit_lsns()[0]))
+            return Begin(int(batch.commit_lsns()[0]))
         case Change():
-            kinds = one.kinds()
-            changes = one.changes(len(message.new or message.old or ()))
+            kinds = batch.kinds()
+            changes = batch.changes(len(message.new or message.old or ()))
             old, new = (row_of(values, 0) if has[0] else None for values, has in _sides(changes))
             assert changes.is_insert[0] == (kinds[0] == ord("I"))
-            return Change(int(one.relation_ids()[0]), old, new)
+            return Change(int(batch.relation_ids()[0]), old, new)
         case _:
-            found = one.table()
-            if isinstance(found, pgoutput.TruncateMessage):
-                return TruncateMessage(found.relation_ids)
+            rows = batch.table()
+            if isinstance(rows, pgoutput.TruncateMessage):
+                return TruncateMessage(rows.relation_ids)
             columns = tuple(
                 RelationColumn(column.name, column.type_oid, column.is_key)
-                for column in found.columns
+                for column in rows.columns
             )
-            return Relation(found.id, found.schema, found.name, found.replica_identity, columns)
+            return Relation(rows.id, rows.schema, rows.name, rows.replica_identity, columns)
 
 
 def _sides(changes: pgoutput.DecodedChanges) -> tuple[tuple[Values, Truths], ...]:

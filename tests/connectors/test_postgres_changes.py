@@ -114,11 +114,11 @@ STEPS = st.lists(
 )
 
 
-def told(
+def outputs_of(
     reading: ChangeCollector, log: list[bytes], cuts: list[int], rows: int
 ) -> list[pa.Table | None]:
     """What is read of the messages, cut into blocks."""
-    found: list[pa.Table | ChangeCount | OutputFailed | None] = []
+    outputs: list[pa.Table | ChangeCount | OutputFailed | None] = []
     for lower, upper in zip([0, *cuts], [*cuts, len(log)], strict=True):
         if block := log[lower:upper]:
             reading.take(
@@ -126,10 +126,10 @@ def told(
                     b"".join(block), b"".join(struct.pack(">i", len(each)) for each in block)
                 )
             )
-            found += [table for _, table in reading.ready(rows)]
-    found += [table for _, table in reading.ready(1)]
-    assert not any(isinstance(table, OutputFailed) for table in found)
-    return [table for table in found if not isinstance(table, ChangeCount)]
+            outputs += [table for _, table in reading.ready(rows)]
+    outputs += [table for _, table in reading.ready(1)]
+    assert not any(isinstance(table, OutputFailed) for table in outputs)
+    return [table for table in outputs if not isinstance(table, ChangeCount)]
 
 
 def upserted(before: Table, read: list[pa.Table | None]) -> Table:
@@ -172,7 +172,7 @@ def test_changes_by_key_make_of_the_output_what_the_table_is(
                 getattr(server, name)(*arguments)
         reading = ChangeCollector({"public.t": RelationDesc(COLUMNS, key=("id",))}, 0, END)
         own = sorted({cut for cut in cuts if cut < len(server.log)})
-        output = upserted(output, told(reading, server.log, own, rows))
+        output = upserted(output, outputs_of(reading, server.log, own, rows))
         assert output == server.table
 
 
@@ -188,7 +188,7 @@ def test_changes_of_whole_rows_make_of_the_output_what_the_table_is(
             if name != "begin":
                 getattr(server, name)(*arguments)
         reading = ChangeCollector({"public.t": RelationDesc(COLUMNS)}, 0, END)
-        for table in told(
+        for table in outputs_of(
             reading, server.log, sorted({cut for cut in cuts if cut < len(server.log)}), rows
         ):
             if table is None:
@@ -208,13 +208,13 @@ def test_only_transactions_within_the_range_are_told(cuts: list[int]) -> None:
         server.log.append(begin(lsn))
         server.insert(lsn, 0, "x")
     reading = ChangeCollector({"public.t": RelationDesc(COLUMNS, key=("id",))}, 10, 45)
-    found = [
+    tables = [
         row["id"]
-        for table in told(reading, server.log, cuts, 1)
+        for table in outputs_of(reading, server.log, cuts, 1)
         if table is not None
         for row in table.to_pylist()
     ]
-    assert found == [10, 19, 20, 30, 40]
+    assert tables == [10, 19, 20, 30, 40]
     assert reading.is_over
 
 
@@ -248,16 +248,16 @@ def test_a_value_that_does_not_fit_fails_its_table_naming_it(identity: str) -> N
             b"".join(server.log), b"".join(struct.pack(">i", len(each)) for each in server.log)
         )
     )
-    found = list(reading.ready(1))
+    outputs = list(reading.ready(1))
     [failure] = [
-        error for table, error in found if isinstance(error, OutputFailed) and table == "public.t"
+        error for table, error in outputs if isinstance(error, OutputFailed) and table == "public.t"
     ]
     assert str(failure) == f'table "public.t", column "small": {numeric()} cannot hold NaN'
     row = "id = 30" if key else "id = 30, small = NaN"
     assert str(failure.detail).startswith(f"in the row with {row}, committed at LSN 0/1E")
-    assert not any(isinstance(rows, pa.Table) for table, rows in found if table == "public.t")
+    assert not any(isinstance(rows, pa.Table) for table, rows in outputs if table == "public.t")
     [others] = [
-        rows for table, rows in found if isinstance(rows, pa.Table) and table == "public.other"
+        rows for table, rows in outputs if isinstance(rows, pa.Table) and table == "public.other"
     ]
     assert others["id"].to_pylist() == [10, 20, 30, 40, 50]
 
@@ -272,7 +272,7 @@ def test_interleaved_transactions_pass_the_audit_wherever_the_log_is_bound(
     """Each transaction writes some changes into the log, beside the others, and its commit record
     at the end of them. Whatever LSNs are bound, step by step, each row is staged once, and no step
     stages more rows than it may."""
-    slots = [i for i, own in enumerate(changes) for _ in range(len(own) + 1)]
+    slots = [i for i, transaction in enumerate(changes) for _ in range(len(transaction) + 1)]
     order = data.draw(st.permutations(slots))
     position, commits = 0, {}
     for i in order:  # the last of a transaction's places is its commit record
@@ -289,11 +289,13 @@ def test_interleaved_transactions_pass_the_audit_wherever_the_log_is_bound(
     for lower, upper in zip([0, *cuts], cuts, strict=False):
         reading = ChangeCollector({"public.t": RelationDesc(COLUMNS)}, lower, upper)
         reading.take(
-            MessageBatch.of(b"".join(log), b"".join(struct.pack(">i", len(each)) for each in log))
+            MessageBatch.of(
+                b"".join(log), b"".join(struct.pack(">i", len(message)) for message in log)
+            )
         )
-        found = [each for _, each in reading.ready(1)]
+        found = [message for _, message in reading.ready(1)]
         rows = [row for table in found if isinstance(table, pa.Table) for row in table.to_pylist()]
-        counts = [each.changes for each in found if isinstance(each, ChangeCount)]
+        counts = [message.changes for message in found if isinstance(message, ChangeCount)]
         slice_ = AuditSlice(
             "s", Timestamp(1), Timestamp(1), {"": lower}, [("", upper - lower)], len(rows), None, None, 0, {"": upper - lower}, [],
             updates_per_offset=PostgresConnector.updates_per_offset, changes=sum(counts) if counts else None,
@@ -302,4 +304,4 @@ def test_interleaved_transactions_pass_the_audit_wherever_the_log_is_bound(
         assert frame["rows"] <= frame["rows_limit"]
         assert len(rows) == sum(len(changes[i]) for i in whole if lower <= commits[i] < upper)
         staged.update((row["id"], row["small"]) for row in rows)
-    assert staged == Counter((i, n) for i, own in enumerate(changes) for n in own)
+    assert staged == Counter((i, n) for i, transaction in enumerate(changes) for n in transaction)

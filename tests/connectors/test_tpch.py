@@ -54,15 +54,17 @@ def state(ticks: int) -> dict[str, pa.Table]:
     generator = Generator(
         LoadGenerator("TPCH", 10, scale_factor=0.001), TABLES, Timestamp(0), Timestamp(0)
     )
-    found: dict[str, Counter[Any]] = {name: Counter() for name in TABLES}
+    rows_of_table: dict[str, Counter[Any]] = {name: Counter() for name in TABLES}
     schemas = {}
     for task in generator.tasks([Increment((), 0, ticks, ticks)], ()):
         for name, table in generator.read(task):
             schemas[name] = table.schema
             for row in table.to_pylist():
-                found[name][tuple(row[column] for column in TABLES[name].names)] += row["mz_diff"]
+                rows_of_table[name][tuple(row[column] for column in TABLES[name].names)] += row[
+                    "mz_diff"
+                ]
     tables = {}
-    for name, rows in found.items():
+    for name, rows in rows_of_table.items():
         assert all(count >= 0 for count in rows.values())
         columns = TABLES[name].names
         listed = [dict(zip(columns, row, strict=True)) for row in rows.elements()]

@@ -95,9 +95,9 @@ def test_taking_over(u1: Frontiers, clock) -> None:
     with pytest.raises(ClaimConflict) as refused:
         u1.take_over("u1", owner="b", lease_ms=500)
     assert '"a"' in (refused.value.detail or "")
-    own = u1.take_over("u1", owner="a", lease_ms=500)  # a restarted writer finds its own
-    assert own is not None
-    assert (own.at, own.payload, own.owner, own.lease_until) == (
+    resumed = u1.take_over("u1", owner="a", lease_ms=500)  # a restarted writer finds its own
+    assert resumed is not None
+    assert (resumed.at, resumed.payload, resumed.owner, resumed.lease_until) == (
         10,
         {"phase": "bound"},
         "a",
@@ -110,7 +110,7 @@ def test_taking_over(u1: Frontiers, clock) -> None:
     other = u1.take_over("u1", owner="b", lease_ms=500)
     assert other is not None
     assert (other.at, other.payload, other.owner) == (10, {"phase": "bound"}, "b")
-    assert len({first.id, own.id, other.id}) == 3
+    assert len({first.id, resumed.id, other.id}) == 3
     assert u1.get("u1").claim == other
 
 

@@ -29,12 +29,12 @@ class World:
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     consensus = Consensus.connect(
-        f"sqlite:///{tmp_path / 'c.db'}", clock=lambda: Timestamp(made.now)
+        f"sqlite:///{tmp_path / 'c.db'}", clock=lambda: Timestamp(created.now)
     )
     leadership = Leadership(epoch=2, deploy_generation=0)
-    made = World(consensus, Replicas(consensus, leadership))
+    created = World(consensus, Replicas(consensus, leadership))
     consensus.transact(lambda connection: fence.advance(connection, leadership))
-    yield made
+    yield created
     consensus.close()
 
 

@@ -75,11 +75,15 @@ def test_a_round_publishes_what_it_still_may(
         "u3": SinceHeld,
         "u9": UnknownCollection,
     }
-    found = frontiers.get_all()
-    assert found["u1"] == GroupFrontier("u1", T(3), T(20), None)
-    assert found["u4"] == GroupFrontier("u4", T(12), T(13), None)
-    assert found["u5"] == GroupFrontier("u5", T(3), T(20), None)
-    assert (found["u2"].upper, found["u3"].upper, found["u3"].claim) == (10, 10, claims["u3"])
+    frontiers_now = frontiers.get_all()
+    assert frontiers_now["u1"] == GroupFrontier("u1", T(3), T(20), None)
+    assert frontiers_now["u4"] == GroupFrontier("u4", T(12), T(13), None)
+    assert frontiers_now["u5"] == GroupFrontier("u5", T(3), T(20), None)
+    assert (frontiers_now["u2"].upper, frontiers_now["u3"].upper, frontiers_now["u3"].claim) == (
+        10,
+        10,
+        claims["u3"],
+    )
     holds.release(hold)
     assert rounds.publish([Publication("u3", T(20), claims["u3"], since=T(12))]) == {"u3": None}
 

@@ -30,7 +30,7 @@ def shared(holds: ReadHolds, clock) -> Iterator[SharedHolds]:
     opened.close()
 
 
-def taken(holds: ReadHolds) -> list[int]:
+def hold_times(holds: ReadHolds) -> list[int]:
     return [hold.at for hold in holds.owned_by("reader")]
 
 
@@ -38,11 +38,11 @@ def test_reads_at_the_hold_or_later_take_no_other(
     shared: SharedHolds, holds: ReadHolds, statements: list[str]
 ) -> None:
     with shared.held(["u1"], T(10)), shared.held(["u1"], T(12)):
-        assert taken(holds) == [10]
+        assert hold_times(holds) == [10]
     statements.clear()
     with shared.held(["u1"], T(11)):
         assert statements == []
-    assert taken(holds) == [10]
+    assert hold_times(holds) == [10]
 
 
 def test_a_read_before_the_hold_has_its_own_and_gives_it_back(
@@ -50,10 +50,10 @@ def test_a_read_before_the_hold_has_its_own_and_gives_it_back(
 ) -> None:
     with shared.held(["u1"], T(10)):
         with shared.held(["u1"], T(7)):
-            assert taken(holds) == [7, 10]
-        assert taken(holds) == [10]
+            assert hold_times(holds) == [7, 10]
+        assert hold_times(holds) == [10]
     with shared.held(["u1", "u2"], T(20)):
-        assert taken(holds) == [10, 20]
+        assert hold_times(holds) == [10, 20]
 
 
 def test_what_cannot_be_read_is_refused(shared: SharedHolds, holds: ReadHolds) -> None:
@@ -61,7 +61,7 @@ def test_what_cannot_be_read_is_refused(shared: SharedHolds, holds: ReadHolds) -
         pass
     with pytest.raises(UnknownCollection), shared.held(["u9"], T(9)):
         pass
-    assert taken(holds) == []
+    assert hold_times(holds) == []
 
 
 def test_a_hold_is_renewed_while_it_is_leaned_on(
@@ -106,7 +106,7 @@ def test_what_nobody_leans_on_can_be_release(
     shared.release_idle(["u1"])
     frontiers.allow_compaction("u1", T(90))
     with shared.held(["u1"], T(95)):
-        assert taken(holds) == [95]
+        assert hold_times(holds) == [95]
 
 
 def test_a_hold_that_was_lost_serves_nobody_else(
@@ -124,10 +124,10 @@ def test_many_threads_share(shared: SharedHolds, holds: ReadHolds) -> None:
     def read(number: int) -> None:
         for at in range(10, 60):
             with shared.held(["u1"], T(at + number)):
-                assert min(taken(holds)) <= at + number
+                assert min(hold_times(holds)) <= at + number
 
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(read, range(4))) == [None] * 4
-    assert len(taken(holds)) == 1
+    assert len(hold_times(holds)) == 1
     shared.close()
-    assert taken(holds) == []
+    assert hold_times(holds) == []

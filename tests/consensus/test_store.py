@@ -184,7 +184,7 @@ def test_a_writer_waits_in_vain_within_a_bound(
 def test_connections_the_server_closed_are_replaced(postgres_url: str) -> None:
     consensus = Consensus.connect(postgres_url)
     consensus.transact(start_at_zero)
-    others = (
+    other_connections = (
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = "
         "current_database() AND pid <> pg_backend_pid()"
     )
@@ -192,13 +192,13 @@ def test_connections_the_server_closed_are_replaced(postgres_url: str) -> None:
     read = consensus.repeated(sa.select(counter.c.value))
     for step in range(2):
         with killer.connect() as connection:
-            connection.exec_driver_sql(others)
+            connection.exec_driver_sql(other_connections)
         assert consensus.transact(increment) == 2 * step + 1
         with killer.connect() as connection:
-            connection.exec_driver_sql(others)
+            connection.exec_driver_sql(other_connections)
         assert consensus.read(value) == 2 * step + 1
         with killer.connect() as connection:
-            connection.exec_driver_sql(others)
+            connection.exec_driver_sql(other_connections)
         assert [tuple(row) for row in read()] == [(2 * step + 1,)]
         assert consensus.transact(increment) == 2 * step + 2
     killer.dispose()
@@ -253,18 +253,18 @@ def test_a_writer_asleep_inside_a_transaction_stops_nobody_for_ever(
     drowsy = Consensus.connect(postgres_url)
     drowsy.transact(start_at_zero)
     other = Consensus.connect(postgres_url)
-    seen: list[int] = []
+    values: list[int] = []
 
     def sleep_on_it(connection: sa.Connection) -> int:
-        seen.append(value(connection))
-        if len(seen) == 1:
+        values.append(value(connection))
+        if len(values) == 1:
             waiting = threading.Thread(target=other.transact, args=(increment,))
             waiting.start()
             waiting.join()  # meanwhile this connection is idle in its transaction
         return increment(connection)
 
     assert drowsy.transact(sleep_on_it) == 2
-    assert seen == [0, 1]
+    assert values == [0, 1]
     drowsy.close()
     other.close()
 

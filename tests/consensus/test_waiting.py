@@ -30,7 +30,7 @@ def note(text: str) -> Callable[[sa.Connection], object]:
     return write
 
 
-def found(connection: sa.Connection) -> list[str]:
+def read_names(connection: sa.Connection) -> list[str]:
     return list(connection.scalars(sa.select(notes.c.text)))
 
 
@@ -68,9 +68,9 @@ def test_a_transaction_that_waits_for_the_writer_can_be_cancelled(
     with busy(consensus_url):
         with interruptible(cancel), pytest.raises(QueryCanceled):
             consensus.transact(note("cancelled"))
-        assert consensus.read(found) == ["before"]  # the connection can be used again
+        assert consensus.read(read_names) == ["before"]  # the connection can be used again
     consensus.transact(note("after"))
-    assert consensus.read(found) == ["before", "after"]
+    assert consensus.read(read_names) == ["before", "after"]
 
 
 def test_a_statement_that_waits_for_a_connection_can_be_cancelled() -> None:
@@ -84,19 +84,19 @@ def test_a_statement_that_waits_for_a_connection_can_be_cancelled() -> None:
 
 
 def test_what_is_not_cancelled_waits_on(consensus: Consensus, consensus_url: str) -> None:
-    done = threading.Event()
+    finished = threading.Event()
 
     def work() -> None:
         with interruptible(lambda waiting_for: None):
             consensus.transact(note("late"))
-        done.set()
+        finished.set()
 
     with busy(consensus_url):
         thread = threading.Thread(target=work)
         thread.start()
-        assert not done.wait(0.3)
+        assert not finished.wait(0.3)
     thread.join()
-    assert consensus.read(found) == ["late"]
+    assert consensus.read(read_names) == ["late"]
 
 
 @pytest.mark.parametrize("value", ["off", "local", "on"])

@@ -76,15 +76,15 @@ def work(home: str, *, seed: int, loops: bool, plant: str | None) -> None:
         sessions = [Session(environment) for _ in range(LANES)]
 
         def answer(lane: int, text: str) -> None:
-            found: dict[str, Any] = {"lane": lane}
+            report: dict[str, Any] = {"lane": lane}
             try:
-                found["rows"] = [
+                report["rows"] = [
                     list(row) for result in sessions[lane].execute(text) for row in result.rows()
                 ]
             except Exception as error:
-                found["error"] = f"{type(error).__name__}: {error}"
+                report["error"] = f"{type(error).__name__}: {error}"
             with answering:
-                print(json.dumps(found), flush=True)
+                print(json.dumps(report), flush=True)
 
         with (
             environment.control_plane.storage_controller.looping() if loops else nullcontext(),
@@ -171,16 +171,16 @@ def _part(
 
 
 def _lane(clients: list[Worker], lane: int, runs: range) -> Counter[str]:
-    found: Counter[str] = Counter()
+    anomalies: Counter[str] = Counter()
     for number, run in enumerate(runs):
         c1, c2 = clients if number % 2 else reversed(clients)
         table = f"t{run}"
         made = c1.ask(lane, f"CREATE TABLE {table} (n int)")
         inserted = c2.ask(lane, f"INSERT INTO {table} VALUES ({run})")
         read = c1.ask(lane, f"SELECT n FROM {table}")
-        found[_judged(made, inserted, read, run)] += 1
+        anomalies[_judged(made, inserted, read, run)] += 1
         c2.ask(lane, f"DROP TABLE IF EXISTS {table}")
-    return found
+    return anomalies
 
 
 def _judged(
@@ -208,17 +208,17 @@ def main() -> None:
     parser.add_argument("--plant", choices=PLANTS)
     parser.add_argument("--home", help=argparse.SUPPRESS)
     parser.add_argument("--loops", action="store_true", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.home:
-        work(given.home, seed=given.seed, loops=given.loops, plant=given.plant)
+    arguments = parser.parse_args()
+    if arguments.home:
+        work(arguments.home, seed=arguments.seed, loops=arguments.loops, plant=arguments.plant)
         return
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         for what, count in search(
-            Path(folder), given.runs, seed=given.seed, plant=given.plant
+            Path(folder), arguments.runs, seed=arguments.seed, plant=arguments.plant
         ).most_common():
             print(f"{count:6} {what}")
-    print(f"{given.runs} runs in {time.monotonic() - started:.0f} s")
+    print(f"{arguments.runs} runs in {time.monotonic() - started:.0f} s")
 
 
 if __name__ == "__main__":

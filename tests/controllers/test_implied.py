@@ -94,14 +94,14 @@ CHANGES = st.one_of(
 
 def history(statements: list[str]) -> list[PlannerCatalog]:
     """The catalog after each of the statements that can be executed."""
-    world, found = World(), []
+    world, moments = World(), []
     for statement in statements:
         try:
             world.execute(statement.replace("VIEW v ", "VIEW v"))
         except ReclockError:
             continue
-        found.append(world.catalog)
-    return found
+        moments.append(world.catalog)
+    return moments
 
 
 def incarnations_of(present: dict[GlobalId, CreateCollections]) -> dict[GlobalId, str]:
@@ -114,10 +114,10 @@ def test_any_batching_of_a_history_ends_where_rebuilding_from_its_end_does(
     statements: list[str], data: st.DataObject
 ) -> None:
     moments = history(statements)
-    seen = [moment for moment in moments[:-1] if data.draw(st.booleans())] + moments[-1:]
+    observed = [moment for moment in moments[:-1] if data.draw(st.booleans())] + moments[-1:]
     present: dict[GlobalId, CreateCollections] = {}
     running: dict[int, dict] = {DEFAULT: {}, OTHER: {}}
-    for catalog in seen:
+    for catalog in observed:
         for command in storage_commands(incarnations_of(present), catalog):
             if isinstance(command, CreateCollections):
                 assert command.id not in present
@@ -131,7 +131,7 @@ def test_any_batching_of_a_history_ends_where_rebuilding_from_its_end_does(
                     flows[command.dataflow.id] = command.dataflow
                 else:
                     del flows[command.id]
-    for end in seen[-1:]:
+    for end in observed[-1:]:
         rebuilt = [
             command
             for command in storage_commands({}, end)

@@ -125,7 +125,7 @@ def test_a_refresh_over_which_replicas_are_lost_waits_for_the_next_a_few_times(
         controller, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=time.sleep)
     )
     refreshed = (Refreshed("i", 7, (6,), 1),)
-    asked: list[int] = []
+    replica_ids: list[int] = []
 
     class UpAtOnce(NeverUp):
         """An `Orchestrator` whose processes are there at once."""
@@ -148,8 +148,8 @@ def test_a_refresh_over_which_replicas_are_lost_waits_for_the_next_a_few_times(
             pass
 
         def refresh(self, refresh: Refresh) -> RefreshResponse:
-            asked.append(self._registration.incarnation)
-            if len(asked) > lost:
+            replica_ids.append(self._registration.incarnation)
+            if len(replica_ids) > lost:
                 return refreshed
             clock[0] += 3600
             environment.stores.replicas.lost(
@@ -166,11 +166,11 @@ def test_a_refresh_over_which_replicas_are_lost_waits_for_the_next_a_few_times(
         sized.requests.links.connect = sized._commanded.connect = Computes
         if succeeds:
             assert sized.refresh(Refresh((GlobalId("u1"),), 6, "test")) == refreshed
-            assert asked == [1, 2, 3, 4]
+            assert replica_ids == [1, 2, 3, 4]
         else:
             with pytest.raises(StatementTimeout):
                 sized.refresh(Refresh((GlobalId("u1"),), 6, "test"))
-            assert len(asked) < lost
+            assert len(replica_ids) < lost
 
 
 class Present(NeverUp):
@@ -189,7 +189,7 @@ class Present(NeverUp):
 def test_a_peek_is_answered_by_another_replica_than_one_that_hangs_unless_that_is_named(
     tmp_path: Path,
 ) -> None:
-    release, asked = threading.Event(), []
+    release, requests = threading.Event(), []
 
     class Peeks:
         """A `Replica` that answers with its id; the first to be asked hangs."""
@@ -204,8 +204,8 @@ def test_a_peek_is_answered_by_another_replica_than_one_that_hangs_unless_that_i
             pass
 
         def peek(self, peek: Peek) -> PeekResponse:
-            asked.append(self._id)
-            if self._id == asked[0]:
+            requests.append(self._id)
+            if self._id == requests[0]:
                 assert release.wait(60)
 
             def batches():
@@ -229,8 +229,8 @@ def test_a_peek_is_answered_by_another_replica_than_one_that_hangs_unless_that_i
         for _ in range(2):
             [result] = session.execute("SELECT a FROM t")
             [(answered,)] = result.rows()
-            assert answered != asked[0]
-        assert asked == [asked[0], answered, answered], "it is asked first from now on"
+            assert answered != requests[0]
+        assert requests == [requests[0], answered, answered], "it is asked first from now on"
         with pytest.raises(UnknownObject):
             list(session.execute("SET cluster_replica = nobody; SELECT a FROM t"))
         names = {
@@ -238,8 +238,10 @@ def test_a_peek_is_answered_by_another_replica_than_one_that_hangs_unless_that_i
             for replica in environment.stores.planner_catalog().snapshot.cluster_replicas.values()
         }
         release.set()
-        [_, result] = session.execute(f"SET cluster_replica = {names[asked[0]]}; SELECT a FROM t")
-        assert list(result.rows()) == [(asked[0],)]
+        [_, result] = session.execute(
+            f"SET cluster_replica = {names[requests[0]]}; SELECT a FROM t"
+        )
+        assert list(result.rows()) == [(requests[0],)]
         list(session.execute("SET cluster_replica = nobody; SELECT count(*) FROM mz_objects"))
 
 
@@ -266,12 +268,12 @@ def test_a_replica_is_the_same_one_in_the_next_term_of_its_leader(tmp_path: Path
         sized.step(stays=True)
         replica: Any
         [replica] = sized.led().values()
-        others = (
+        other_options = (
             replica_id
             for replica_id, (_, led) in environment.control_plane.reported_replicas().items()
             if led is None
         )
-        assert list(others) == []
+        assert list(other_options) == []
         sized._end_term()
         assert sized.led() == {}
         assert [

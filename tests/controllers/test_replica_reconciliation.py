@@ -13,7 +13,7 @@ from reclock.protocol.orchestration import EndedProcess, ReplicaDescription
 OLD, NEW = (ReplicaDescription(id, "c", "r1", str(id)) for id in (1, 2))
 
 
-def found(
+def registration(
     id: int, *, is_alive: bool = True, address: str | None = "grpc://127.0.0.1:1"
 ) -> Registration:
     return Registration(id, 7, Incarnation(1), address, "t", is_alive)
@@ -22,29 +22,31 @@ def found(
 def test_what_is_wanted_and_not_alive_is_started() -> None:
     assert reconcile_replicas([OLD, NEW], [], lambda _: False) == ReplicaChanges((OLD, NEW), ())
     assert reconcile_replicas(
-        [OLD, NEW], [found(1), found(2, is_alive=False)], lambda _: True
+        [OLD, NEW], [registration(1), registration(2, is_alive=False)], lambda _: True
     ) == ReplicaChanges((NEW,), ())
-    assert reconcile_replicas([OLD], [found(1, address=None)], lambda _: False) == ReplicaChanges(
-        (), ()
-    )
+    assert reconcile_replicas(
+        [OLD], [registration(1, address=None)], lambda _: False
+    ) == ReplicaChanges((), ())
 
 
 def test_what_is_replaced_serves_until_another_can() -> None:
-    assert reconcile_replicas([NEW], [found(1)], lambda _: False) == ReplicaChanges((NEW,), ())
+    assert reconcile_replicas([NEW], [registration(1)], lambda _: False) == ReplicaChanges(
+        (NEW,), ()
+    )
     assert reconcile_replicas(
-        [NEW], [found(1), found(2, address=None)], lambda _: True
+        [NEW], [registration(1), registration(2, address=None)], lambda _: True
     ) == ReplicaChanges((), ())
-    assert reconcile_replicas([NEW], [found(1), found(2)], lambda _: False) == ReplicaChanges(
-        (), ()
-    )
-    assert reconcile_replicas([NEW], [found(1), found(2)], lambda _: True) == ReplicaChanges(
-        (), (1,)
-    )
+    assert reconcile_replicas(
+        [NEW], [registration(1), registration(2)], lambda _: False
+    ) == ReplicaChanges((), ())
+    assert reconcile_replicas(
+        [NEW], [registration(1), registration(2)], lambda _: True
+    ) == ReplicaChanges((), (1,))
 
 
 def test_of_a_dropped_cluster_nothing_stays() -> None:
     assert reconcile_replicas(
-        [], [found(1), found(2, is_alive=False)], lambda _: False
+        [], [registration(1), registration(2, is_alive=False)], lambda _: False
     ) == ReplicaChanges((), (1, 2))
 
 

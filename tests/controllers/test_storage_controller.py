@@ -81,11 +81,11 @@ def test_a_statement_asks_consensus_once_how_far_the_controller_is(
     environment: Environment, monkeypatch
 ) -> None:
     sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
-    asked = []
-    monkeypatch.setattr(Seat, "look", lambda self: asked.append(None))
+    questions = []
+    monkeypatch.setattr(Seat, "look", lambda self: questions.append(None))
     for _ in range(3):
         sql(environment, "INSERT INTO t VALUES (2); SELECT * FROM t")
-    assert asked == []
+    assert questions == []
 
 
 def test_a_query_without_collections_needs_no_storage_controller(environment: Environment) -> None:
@@ -312,12 +312,12 @@ def test_a_peek_whose_index_is_dropped_by_then_computes_the_view(
     used: list[int] = []
     peek = controller.peek
 
-    def overtaken(wanted, pause, *, replica):
-        used.append(len(wanted.dataflows))
+    def overtaken(request, pause, *, replica):
+        used.append(len(request.dataflows))
         if len(used) == 1:
             sql(other, "DROP INDEX v_primary_idx CASCADE")
             controller.step()
-        return peek(wanted, pause, replica=replica)
+        return peek(request, pause, replica=replica)
 
     monkeypatch.setattr(controller, "peek", overtaken)
     assert sql(environment, "SET transaction_isolation = 'serializable'; SELECT * FROM v") == [(1,)]

@@ -34,12 +34,12 @@ POINTS = [
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     (tmp_path / "reclock.toml").write_text("claim_lease_ms = 600000\n")  # no machine is so slow
-    made = World(tmp_path)
-    made.sql("CREATE TABLE t (id int, word text); CREATE SINK k FROM t INTO DELTA 't'")
-    made.sql("CREATE VIEW loud AS SELECT id, upper(word) AS word FROM t WHERE id > 1")
-    change(made, "INSERT INTO t VALUES (1, 'a'), (2, 'b'), (2, 'b'), (3, 'C')")
-    yield made
-    made.close()
+    world = World(tmp_path)
+    world.sql("CREATE TABLE t (id int, word text); CREATE SINK k FROM t INTO DELTA 't'")
+    world.sql("CREATE VIEW loud AS SELECT id, upper(word) AS word FROM t WHERE id > 1")
+    change(world, "INSERT INTO t VALUES (1, 'a'), (2, 'b'), (2, 'b'), (3, 'C')")
+    yield world
+    world.close()
 
 
 def check(world: World, *relations: str) -> None:

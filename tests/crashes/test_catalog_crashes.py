@@ -107,7 +107,7 @@ POINTS_OF_COMPACTION = {
 PLACES = [("stash", "sqlite"), ("stash", "postgresql"), ("persist", "sqlite"), ("shadow", "sqlite")]
 
 
-def each(points: Mapping[str, Mapping[str, object]]) -> list[Any]:
+def points_with(points: Mapping[str, Mapping[str, object]]) -> list[Any]:
     return [
         pytest.param(place, killed_at, id="-".join([*place, killed_at]))
         for place in PLACES
@@ -145,7 +145,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CatalogPla
 
 @pytest.mark.parametrize(
     ("place", "killed_at"),
-    [*each(POINTS_OF_OPEN), (("persist", "sqlite"), "catalog.persist.create.landed")],
+    [*points_with(POINTS_OF_OPEN), (("persist", "sqlite"), "catalog.persist.create.landed")],
     indirect=["place"],
 )
 def test_a_first_open_happens_or_does_not(place: CatalogPlace, killed_at: str) -> None:
@@ -159,7 +159,7 @@ def test_a_first_open_happens_or_does_not(place: CatalogPlace, killed_at: str) -
     assert [mapping.id for mapping in state.get_system_object_mappings()] == ["s8", "s9"]
 
 
-@pytest.mark.parametrize(("place", "killed_at"), each(POINTS_OF_OPEN), indirect=["place"])
+@pytest.mark.parametrize(("place", "killed_at"), points_with(POINTS_OF_OPEN), indirect=["place"])
 def test_a_migration_happens_or_does_not(place: CatalogPlace, killed_at: str) -> None:
     reached = POINTS_OF_OPEN[place.implementation][killed_at]
     install(place, sample(1))
@@ -180,7 +180,7 @@ def test_a_migration_happens_or_does_not(place: CatalogPlace, killed_at: str) ->
     assert flights == 'CREATE DEFAULT INDEX IN CLUSTER default ON "reclock"."public"."flights"'
 
 
-@pytest.mark.parametrize(("place", "killed_at"), each(IS_COMMITTED), indirect=["place"])
+@pytest.mark.parametrize(("place", "killed_at"), points_with(IS_COMMITTED), indirect=["place"])
 def test_a_commit_happens_or_does_not(place: CatalogPlace, killed_at: str) -> None:
     place.state().open(BUILTINS)
     crash(place, "commit", killed_at)
@@ -235,7 +235,9 @@ def test_tidying_up_changes_nothing_wherever_it_dies(
     assert open_again(place).get_audit_logs()[-1].object_name == "afterwards"
 
 
-@pytest.mark.parametrize(("place", "killed_at"), each(POINTS_OF_COMPACTION), indirect=["place"])
+@pytest.mark.parametrize(
+    ("place", "killed_at"), points_with(POINTS_OF_COMPACTION), indirect=["place"]
+)
 def test_compaction_changes_no_answer_wherever_it_dies_and_the_next_one_finishes(
     place: CatalogPlace, killed_at: str
 ) -> None:
@@ -245,12 +247,12 @@ def test_compaction_changes_no_answer_wherever_it_dies_and_the_next_one_finishes
     for number in range(6):
         create_schema(state, f"s{number}")
     before, at = state.dump(), state.upper
-    kept, events = place.log().snapshot()[1], len(state.get_audit_logs())
+    updates, events = place.log().snapshot()[1], len(state.get_audit_logs())
     crash(place, "compact", killed_at)
     log = place.log()
     assert log.since() == at
     assert place.state().dump() == before
-    assert len(log.snapshot(below=at)[1]) == len(kept)
+    assert len(log.snapshot(below=at)[1]) == len(updates)
     for earlier in (0, at - 1):
         with pytest.raises(NotReadable):
             log.snapshot(below=Timestamp(earlier))

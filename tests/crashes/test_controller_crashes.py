@@ -72,14 +72,14 @@ def test_what_a_killed_leader_was_about_to_drop_the_next_drops(
             "SELECT a FROM u"
         ),
     ) == [(2,)]
-    left = {
+    remaining = {
         entry.id
         for entry in environment.stores.planner_catalog().relations()
         if entry.table is not None
     }
-    assert environment.stores.tables.log.table_ids() == left
+    assert environment.stores.tables.log.table_ids() == remaining
     assert environment.stores.frontiers.get_all().keys() == {"tables"}
-    assert {id.source_id for id in environment.stores.lake.list()} == left
+    assert {id.source_id for id in environment.stores.lake.list()} == remaining
 
 
 @pytest.mark.parametrize(

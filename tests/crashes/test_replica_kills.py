@@ -88,14 +88,14 @@ class Forked:
             kill(self.pids.pop(replica_id)[1])
 
     def ended(self) -> Sequence[EndedProcess]:
-        gone = {
+        ended_pids = {
             id: incarnation
             for id, (incarnation, pid) in list(self.pids.items())
             if not Path(f"/proc/{pid}").exists()
         }
-        for id in gone:
+        for id in ended_pids:
             del self.pids[id]
-        return [EndedProcess(id, incarnation, "killed") for id, incarnation in gone.items()]
+        return [EndedProcess(id, incarnation, "killed") for id, incarnation in ended_pids.items()]
 
     def kill_any(self, chance: random.Random) -> None:
         for _, pid in chance.sample(
@@ -159,9 +159,9 @@ def test_what_two_replicas_refresh_at_once_lands_once(environment: Environment) 
                     request = Refresh(
                         (dataflow.id,), at, f"{name} {number}", snapshot.content_upper
                     )
-                    [done] = controller.target(name).refresh(request)
-                    if isinstance(done, RefreshFailed):
-                        raise done.error
+                    [response] = controller.target(name).refresh(request)
+                    if isinstance(response, RefreshFailed):
+                        raise response.error
                     break
                 except (ClaimConflict, UpperMismatch, ReplicaBehind, ReplicaLost):
                     # the other was faster, or this is not there yet
@@ -178,11 +178,11 @@ def test_what_two_replicas_refresh_at_once_lands_once(environment: Environment) 
         at = environment.stores.oracle.read_ts(EPOCH_MS)
         environment.stores.tables.apply(through=at)
         with ThreadPoolExecutor() as both:
-            done = [
+            response = [
                 both.submit(refresh, name, number, at, chance.uniform(0, 0.02))
                 for name in ("r1", "r2")
             ]
-        assert [each.result() for each in done] == [None, None]
+        assert [each.result() for each in response] == [None, None]
         for query in VIEWS:
             assert rows(environment, "c", query) == rows(environment, "default", query)
 
@@ -249,27 +249,27 @@ def test_a_replica_killed_in_the_middle_of_an_emission_leaves_each_time_once(
             environment, ["files", "topics"], at, owner=f"tick {number}"
         )
         assert stalled == ()
-        assert [each.upper for each in emitted] == [at + 1, at + 1]
+        assert [response.upper for response in emitted] == [at + 1, at + 1]
         assert forked.points == []
         assert (
-            sum(each.incarnation for each in environment.stores.replicas.all())
-            >= sum(each.incarnation for each in before) + 2
+            sum(response.incarnation for response in environment.stores.replicas.all())
+            >= sum(response.incarnation for response in before) + 2
         )
     files = list(delta_history(environment.stores.settings.home / "sinks" / "t"))
     topics = [
-        (at, Counter({tuple(json.loads(row).values()): count for row, count in found.items()}))
-        for at, found in replayed(topic_messages(kafka.address, topic)).items()
+        (at, Counter({tuple(json.loads(row).values()): count for row, count in counts.items()}))
+        for at, counts in replayed(topic_messages(kafka.address, topic)).items()
     ]
-    for found in (files, topics):
-        check_history(environment, found, "SELECT id, word FROM t")
+    for counts in (files, topics):
+        check_history(environment, counts, "SELECT id, word FROM t")
     # an empty snapshot is a commit, and no message
     assert (len(files), len(topics)) == (2 * len(POINTS) + 1, 2 * len(POINTS))
 
 
-def check_history(environment: Environment, found: list[tuple[int, Counter]], query: str) -> None:
+def check_history(environment: Environment, history: list[tuple[int, Counter]], query: str) -> None:
     """The target was the relation at each of these times, which come once, in order; the last is
     the present."""
-    assert [at for at, _ in found] == sorted({at for at, _ in found})
-    for at, told in found:
+    assert [at for at, _ in history] == sorted({at for at, _ in history})
+    for at, told in history:
         assert told == Counter(rows(environment, "default", f"{query} AS OF {at}"))
-    assert found[-1][1] == Counter(rows(environment, "default", query))
+    assert history[-1][1] == Counter(rows(environment, "default", query))

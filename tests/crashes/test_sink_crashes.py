@@ -57,11 +57,11 @@ def change(world: World, *statements: str) -> None:
 
 def check(world: World, *, times: int) -> None:
     """Every commit of the sink is the table at the time it names: read from the target alone."""
-    found = list(delta_history(world.home / "sinks" / "t"))
-    assert [at for at, _ in found] == sorted({at for at, _ in found})
-    for at, rows in found:
+    history = list(delta_history(world.home / "sinks" / "t"))
+    assert [at for at, _ in history] == sorted({at for at, _ in history})
+    for at, rows in history:
         assert rows == Counter(world.sql(f"SELECT * FROM t AS OF {at}"))
-    assert len(found) == times
+    assert len(history) == times
 
 
 @pytest.mark.parametrize("killed_at", POINTS)

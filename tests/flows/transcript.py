@@ -33,22 +33,22 @@ class Step:
 
 def steps(text: str) -> tuple[list[Step], list[str]]:
     """The steps of a transcript without their output, and the remarks after the last one."""
-    found: list[Step] = []
+    steps_found: list[Step] = []
     remarks: list[str] = []
     open_sql = False
     for line in text.splitlines():
         if open_sql:
-            found[-1].lines.append(line)
+            steps_found[-1].lines.append(line)
             open_sql = not line.rstrip().endswith(";")
         elif line.startswith(("> ", "$ ")):
-            found.append(Step([line], remarks))
+            steps_found.append(Step([line], remarks))
             remarks = []
             open_sql = line.startswith("> ") and not line.rstrip().endswith(";")
-        elif line.startswith("| ") and found and not found[-1].is_sql:
-            found[-1].body.append(line[2:])
+        elif line.startswith("| ") and steps_found and not steps_found[-1].is_sql:
+            steps_found[-1].body.append(line[2:])
         elif line.startswith("#"):
             remarks.append(line)
-    return found, remarks
+    return steps_found, remarks
 
 
 def replay(path: Path, sql: Callable[[str], str], command: Callable[[list[str], str], str]) -> str:

@@ -83,19 +83,19 @@ VALUE: dict[str, Any] = {
 @pytest.fixture
 def schemas(monkeypatch: pytest.MonkeyPatch) -> dict[int, Any]:
     """What the registry has, by id."""
-    known: dict[int, Any] = {}
+    schema_by_id: dict[int, Any] = {}
 
     def schema(_: Any, id: int) -> str:
-        if id not in known:
+        if id not in schema_by_id:
             raise UnknownSchema(f"the registry has no schema {id}")
         return (
-            known[id]
-            if isinstance(known[id], RegisteredSchema)
-            else RegisteredSchema(json.dumps(known[id]))
+            schema_by_id[id]
+            if isinstance(schema_by_id[id], RegisteredSchema)
+            else RegisteredSchema(json.dumps(schema_by_id[id]))
         )
 
     monkeypatch.setattr(messages, "schema", schema)
-    return known
+    return schema_by_id
 
 
 def decoded(values: list[bytes | None], reader: Any, **more: Any) -> list[dict[str, Any]]:

@@ -335,12 +335,12 @@ def test_the_first_bad_record_is_named_by_its_byte_and_can_be_skipped(
 )
 def test_skipping_drops_exactly_the_records_that_hold_a_skipped_byte(rows, start, length):
     records = ['{},"{}"\n'.format(n, w.replace('"', '""')).encode() for n, w in rows]
-    kept, at = [], 0
+    remaining, at = [], 0
     for row, record in zip(rows, records, strict=True):
         if not (length and start < at + len(record) and start + length > at):
-            kept.append(row)
+            remaining.append(row)
         at += len(record)
-    found = decode(
+    decoded = decode(
         b"".join(records),
         CSV,
         PAIR,
@@ -348,7 +348,7 @@ def test_skipping_drops_exactly_the_records_that_hold_a_skipped_byte(rows, start
         offset=0,
         skips=[(start, start + length)] if length else [],
     )
-    assert [(row["n"], row["w"]) for row in found.to_pylist()] == kept
+    assert [(row["n"], row["w"]) for row in decoded.to_pylist()] == remaining
 
 
 def test_a_header_orders_the_fields():
@@ -374,12 +374,12 @@ def test_a_text_that_is_longer_than_its_column_does_not_decode(format, column):
         return [write(text).encode() + b"\n" for text in texts]
 
     good = lines("abc", "é", "ab   ", "a b")
-    kept = ["abc", "é", "ab" if column.limit is None else "ab ", "a b"]
-    assert decode(b"".join(good), format, desc, key="k", offset=0)["n"].to_pylist() == kept
+    expected = ["abc", "é", "ab" if column.limit is None else "ab ", "a b"]
+    assert decode(b"".join(good), format, desc, key="k", offset=0)["n"].to_pylist() == expected
     assert [
         column.to_pylist()
         for column in decode_messages([line[:-1] for line in good], format, desc, **AT)
-    ] == [kept]
+    ] == [expected]
     bad = lines("x", "abcd", "abcde")
     with pytest.raises(DecodeFailed, match=f"byte {len(bad[0])} ") as failure:
         decode(b"".join(bad), format, desc, key="k", offset=0)

@@ -121,8 +121,14 @@ def test_events_in_avro(monkeypatch: pytest.MonkeyPatch) -> None:
     def event(op: str, before: Any = None, after: Any = None) -> bytes:
         return framed(7, ENVELOPE, {"op": op, "before": before, "after": after})
 
-    one, two = {"id": 1, "w": "x"}, {"id": 2, "w": "y"}
-    good = [event("r", None, one), event("u", one, two), None, event("m"), event("d", two)]
+    first, second = {"id": 1, "w": "x"}, {"id": 2, "w": "y"}
+    good = [
+        event("r", None, first),
+        event("u", first, second),
+        None,
+        event("m"),
+        event("d", second),
+    ]
     assert read(*good, format=format) == [(1, "x", 1), (1, "x", -1), (2, "y", 1), (2, "y", -1)]
     assert row_columns_of(json.dumps(ENVELOPE)) == (
         Column("id", INTEGER),
@@ -130,10 +136,10 @@ def test_events_in_avro(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     with pytest.raises(InvalidOption):
         row_columns_of(json.dumps(ROW))
-    whole = event("u", one, two)
+    whole = event("u", first, second)
     for bad in (
         *(whole[:end] for end in range(len(whole))),
-        *(event("t"), event("u", None, one), event("c", None, {"id": None, "w": ""})),
+        *(event("t"), event("u", None, first), event("c", None, {"id": None, "w": ""})),
         *(framed(8, "string", "x"), b"{}", b""),
     ):
         with pytest.raises(DecodeFailed) as failure:

@@ -142,7 +142,7 @@ def test_what_lacks_a_value_is_null_or_an_error():
     assert rows.to_pylist() == [{"n": 1, "w": None}, {"n": None, "w": None}]
     with pytest.raises(DecodeFailed, match="offset 1"):
         decode_messages([b'{"n":1}', None], JsonFormat(), required, partition="0", offsets=[0, 1])
-    kept = decode_messages(
+    decoded = decode_messages(
         [None, b'{"n":1}'],
         JsonFormat(),
         required,
@@ -150,7 +150,7 @@ def test_what_lacks_a_value_is_null_or_an_error():
         offsets=[0, 1],
         may_lack_values=True,
     )
-    assert kept.to_pylist() == [{"n": None}, {"n": 1}]
+    assert decoded.to_pylist() == [{"n": None}, {"n": 1}]
 
 
 def test_bytes_are_kept_as_they_are():

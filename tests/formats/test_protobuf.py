@@ -104,12 +104,12 @@ EMPTY |= {"s": "", "y": b"", "e": "RED", "many": "[]", "map": "{}"}
 
 
 def order(**more: Any) -> bytes:
-    made = GetMessageClass(descriptor(SCHEMA, "shop.Order"))(**VALUE | more)
-    made.at.FromJsonString("2026-01-02T03:04:05.000006Z")
-    made.maybe.value = 0
-    made.part.name, made.part.n = "p", 5
-    made.inner.deeper.n = 3
-    return bytes(made.SerializeToString())
+    message = GetMessageClass(descriptor(SCHEMA, "shop.Order"))(**VALUE | more)
+    message.at.FromJsonString("2026-01-02T03:04:05.000006Z")
+    message.maybe.value = 0
+    message.part.name, message.part.n = "p", 5
+    message.inner.deeper.n = 3
+    return bytes(message.SerializeToString())
 
 
 def framed(id: int, indexes: bytes, message: bytes) -> bytes:
@@ -175,10 +175,10 @@ def test_a_message_is_the_one_that_its_indexes_lead_to(monkeypatch: pytest.Monke
         'syntax = "proto3"; package shop; message Order { int32 i = 2; int32 gone = 99; } '
         "message Other { string word = 1; }"
     )
-    asked = []
+    requests = []
 
     def schema(_: Any, id: int) -> RegisteredSchema:
-        asked.append(id)
+        requests.append(id)
         if id > 2:
             raise UnknownSchema(f"the registry has no schema {id}")
         return (
@@ -211,7 +211,7 @@ def test_a_message_is_the_one_that_its_indexes_lead_to(monkeypatch: pytest.Monke
             decoded([framed(1, b"\x02\x02", order()), bad], registry=REGISTRY)
         assert failure.value.offset == 1
         assert reason in str(failure.value.detail)
-    assert asked.count(1) < 12  # once a batch, not once a message
+    assert requests.count(1) < 12  # once a batch, not once a message
 
 
 def test_what_is_no_schema_of_a_relation() -> None:

@@ -33,11 +33,11 @@ def test_record_ends_are_the_newlines_outside_quotes(content, quote):
 @given(text, st.sampled_from(QUOTES), st.lists(st.integers(0, 30), max_size=4))
 def test_the_last_end_is_found_chunk_by_chunk(content, quote, cuts):
     edges = sorted({0, len(content), *(cut for cut in cuts if cut < len(content))})
-    found, is_open = 0, False
+    end_so_far, is_open = 0, False
     for lower, upper in itertools.pairwise(edges):
         end, is_open = last_end(content[lower:upper], quote, is_open)
-        found = lower + end if end else found
-    assert found == max(ends_by_definition(content, quote), default=0)
+        end_so_far = lower + end if end else end_so_far
+    assert end_so_far == max(ends_by_definition(content, quote), default=0)
     assert is_open == bool(quote and content.count(quote) % 2)
 
 

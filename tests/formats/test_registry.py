@@ -65,7 +65,7 @@ def test_a_registry_is_told_who_asks_and_no_error_tells_the_password() -> None:
 
 
 def test_what_a_schema_refers_to_comes_with_it_and_what_is_missing_is_named() -> None:
-    known: dict[str, Any] = {
+    schemas: dict[str, Any] = {
         "/schemas/ids/7": {"schema": "seven", "references": [_reference("b"), _reference("a")]},
         "/subjects/b-subject/versions/1": {"schema": "of b", "references": [_reference("a")]},
         "/subjects/a-subject/versions/1": {"schema": "of a"},
@@ -74,9 +74,9 @@ def test_what_a_schema_refers_to_comes_with_it_and_what_is_missing_is_named() ->
 
     def answer(request: BaseHTTPRequestHandler) -> Answer:
         path = request.path.partition("?")[0]
-        if path not in known:
+        if path not in schemas:
             return 404, {"error_code": 40402, "message": "Version not found"}
-        return 200, {"subject": "x", "version": 1, "id": 1, **known[path]}
+        return 200, {"subject": "x", "version": 1, "id": 1, **schemas[path]}
 
     with served(answer) as url:
         settings = {"url": url, "timeout": 10, "max.retries": 0}
@@ -88,7 +88,7 @@ def test_what_a_schema_refers_to_comes_with_it_and_what_is_missing_is_named() ->
             match='no version 1 of "lost-subject", to which a schema refers as "lost"',
         ):
             registry.schema(settings, 8)
-        known["/subjects/lost-subject/versions/1"] = {"schema": "found again"}
+        schemas["/subjects/lost-subject/versions/1"] = {"schema": "found again"}
         assert ("lost", "found again") in registry.schema(settings, 8).imports
 
 

@@ -38,7 +38,7 @@ def main() -> int:
             began = time.monotonic()
             operations, violations = _history(options, server.url(database), seed, home)
             totals.update(histories=1, operations=len(operations), violated=bool(violations))
-            totals.update(unknown=sum(each.returned is None for each in operations))
+            totals.update(unknown=sum(operation.returned is None for operation in operations))
             print(
                 f"{seed}: {len(operations)} operations, {time.monotonic() - began:.1f} s",
                 *violations,
@@ -48,8 +48,13 @@ def main() -> int:
             if options.keep:
                 text = json.dumps(
                     [
-                        [each.began, each.returned, type(each.call).__name__, each.call]
-                        for each in operations
+                        [
+                            operation.began,
+                            operation.returned,
+                            type(operation.call).__name__,
+                            operation.call,
+                        ]
+                        for operation in operations
                     ]
                 )
                 verdict = "unordered" if NO_ORDER in violations else "ordered"

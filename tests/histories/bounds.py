@@ -30,8 +30,8 @@ def bounded(history: Iterable[Operation]) -> list[Operation]:
     are possible."""
     operations = list(history)
     spans = [
-        _Span(each.began, math.inf if each.returned is None else each.returned)
-        for each in operations
+        _Span(operation.began, math.inf if operation.returned is None else operation.returned)
+        for operation in operations
     ]
     order = sorted(set(_ordered(operations)))
     for _ in range(_ROUNDS):
@@ -40,9 +40,11 @@ def bounded(history: Iterable[Operation]) -> list[Operation]:
             spans[before].returned = min(spans[before].returned, spans[after].returned)
     return [
         Operation(
-            int(span.began), None if span.returned == math.inf else int(span.returned), each.call
+            int(span.began),
+            None if span.returned == math.inf else int(span.returned),
+            operation.call,
         )
-        for each, span in zip(operations, spans, strict=True)
+        for operation, span in zip(operations, spans, strict=True)
     ]
 
 

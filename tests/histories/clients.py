@@ -276,12 +276,12 @@ def _query(tables: Read) -> str:
 
 
 def _values(tables: Read, rows: list[tuple[str, int, str]]) -> dict[Key, Values]:
-    found: dict[Key, list[str]] = {(table, key): [] for table in tables for key in KEYS}
+    values: dict[Key, list[str]] = {(table, key): [] for table in tables for key in KEYS}
     for table, key, value in rows:
-        found[table, key].append(value)
+        values[table, key].append(value)
     return {
         key: _list(texts) if key[0] in LISTS else tuple(sorted(map(int, texts)))
-        for key, texts in found.items()
+        for key, texts in values.items()
     }
 
 

@@ -56,29 +56,29 @@ def linearization(
     required = sum(
         1 << number for number, operation in enumerate(operations) if operation.returned is not None
     )
-    seen: set[tuple[int, State]] = set()
+    visited: set[tuple[int, State]] = set()
     chosen: list[int] = []
-    done = 0
+    placed = 0
     states = [initial]
-    untried = [_candidates(operations, returns, done)]
-    while done & required != required:
+    untried = [_candidates(operations, returns, placed)]
+    while placed & required != required:
         if untried[-1]:
             number = untried[-1].pop()
             state = step(states[-1], operations[number].call)
-            configuration = (done | 1 << number, state)
-            if state is None or configuration in seen:
+            configuration = (placed | 1 << number, state)
+            if state is None or configuration in visited:
                 continue
             if state == states[-1] and required >> number & 1:
                 untried[-1].clear()  # whatever comes next can come after this as well
-            seen.add(configuration)  # type: ignore[arg-type]
-            if len(seen) > CONFIGURATIONS:
-                raise Undecided(f"{len(seen)} configurations of {len(operations)} operations")
+            visited.add(configuration)  # type: ignore[arg-type]
+            if len(visited) > CONFIGURATIONS:
+                raise Undecided(f"{len(visited)} configurations of {len(operations)} operations")
             chosen.append(number)
-            done |= 1 << number
+            placed |= 1 << number
             states.append(state)
-            untried.append(_candidates(operations, returns, done))
+            untried.append(_candidates(operations, returns, placed))
         elif chosen:
-            done &= ~(1 << chosen.pop())
+            placed &= ~(1 << chosen.pop())
             states.pop()
             untried.pop()
         else:
@@ -86,17 +86,19 @@ def linearization(
     return [operations[number] for number in chosen]
 
 
-def _candidates(operations: Sequence[Operation], returns: Sequence[float], done: int) -> list[int]:
+def _candidates(
+    operations: Sequence[Operation], returns: Sequence[float], placed: int
+) -> list[int]:
     """Which may come next: what began before anything else that is left returned. The likeliest is
     the last."""
     earliest = float("inf")
-    found = []
-    for number in range((~done & (done + 1)).bit_length() - 1, len(operations)):
-        if done >> number & 1:
+    candidates = []
+    for number in range((~placed & (placed + 1)).bit_length() - 1, len(operations)):
+        if placed >> number & 1:
             continue
         if operations[number].began > earliest:
             break
-        found.append(number)
+        candidates.append(number)
         earliest = min(earliest, returns[number])
-    found.sort(key=lambda number: returns[number], reverse=True)
-    return found
+    candidates.sort(key=lambda number: returns[number], reverse=True)
+    return candidates

@@ -55,21 +55,21 @@ def tables_step(state: TablesState, call: Transaction | Fence) -> TablesState | 
         return TablesState(call.epoch, state.values)
     values = dict(state.values)
     for step in call.steps:
-        found = values.get(step.key, ())
+        values_read = values.get(step.key, ())
         match step.kind:
             case "read":
-                after: Values = found
-                answer: object = found
+                after: Values = values_read
+                answer: object = values_read
             case "append":
-                after, answer = (*found, step.value), None
+                after, answer = (*values_read, step.value), None
             case "insert":
-                after, answer = tuple(sorted((*found, step.value))), None
+                after, answer = tuple(sorted((*values_read, step.value))), None
             case "claim":
-                after, answer = found or (step.value,), int(not found)
+                after, answer = values_read or (step.value,), int(not values_read)
             case "update":
-                after, answer = (step.value,) * len(found), len(found)
+                after, answer = (step.value,) * len(values_read), len(values_read)
             case "delete":
-                after, answer = (), len(found)
+                after, answer = (), len(values_read)
         if step.answer is not None and step.answer != answer:
             return None
         values[step.key] = after

@@ -23,18 +23,18 @@ def run(
     """One history, on an empty consensus."""
     chance = random.Random(seed)
     lost_answers = chance.choice((0.0, 0.03))
-    told: list[Told] = []
+    clients: list[Told] = []
 
     def begin(life: int) -> Told:
         faults = Faults(seed * 1_000 + life, lost_answers, planted)
-        told.append(Told(consensus_url, faults, operations // (PROCESSES + 1)))
-        return told[-1]
+        clients.append(Told(consensus_url, faults, operations // (PROCESSES + 1)))
+        return clients[-1]
 
     for life in range(PROCESSES):
         begin(life)
-    chance.choice(told).kill_after(chance.randrange(operations // PROCESSES))
+    chance.choice(clients).kill_after(chance.randrange(operations // PROCESSES))
     begin(PROCESSES)
-    return [operation for each in told for operation in each.operations()]
+    return [operation for each in clients for operation in each.operations()]
 
 
 def violations(history: list[Operation]) -> list[str]:
@@ -70,11 +70,11 @@ class Told:
             for times in self._calls.values()
         ]
 
-    def _listen(self, told: Connection) -> None:
-        with told:
+    def _listen(self, reports: Connection) -> None:
+        with reports:
             while True:
                 try:
-                    call_id, at, call = told.recv()
+                    call_id, at, call = reports.recv()
                 except EOFError:
                     return
                 self._calls.setdefault(call_id, []).append((at, call))

@@ -32,28 +32,28 @@ class Teller:
             self._told.send((call_id, time.monotonic_ns(), call))
 
 
-def use(url: str, offset_ms: Any, faults: Faults, calls: int, told: Connection) -> None:
+def use(url: str, offset_ms: Any, faults: Faults, calls: int, reports: Connection) -> None:
     """``calls`` calls by some threads. Each is told twice: as it begins, and with its answer, if
     there is one."""
     consensus = Consensus.connect(url)
     inner = ConsensusOracle(consensus, Clock(offset_ms))
     inner.open_timeline(EPOCH_MS, Timestamp(1))
     prepare(faults)
-    oracle, teller = BatchingOracle(inner), Teller(told)
+    oracle, teller = BatchingOracle(inner), Teller(reports)
 
     def work(thread: int) -> None:
         chance = random.Random(faults.seed * THREADS + thread)
-        given: list[Timestamp] = []
+        timestamps: list[Timestamp] = []
         for number in range(thread, calls, THREADS):
-            kind = chance.choice(("read", "read", "write", "apply" if given else "write"))
-            ts = given.pop(chance.randrange(len(given))) if kind == "apply" else None
+            kind = chance.choice(("read", "read", "write", "apply" if timestamps else "write"))
+            ts = timestamps.pop(chance.randrange(len(timestamps))) if kind == "apply" else None
             call_id = (faults.seed, number)
             teller.tell(call_id, OracleCall(kind, ts))
             try:
                 if kind == "read":
                     ts = oracle.read_ts(EPOCH_MS)
                 elif kind == "write":
-                    given.append(ts := oracle.write_ts(EPOCH_MS))
+                    timestamps.append(ts := oracle.write_ts(EPOCH_MS))
                 else:
                     oracle.apply_write(EPOCH_MS, ts)
             except ConsensusOutcomeUnknown:
@@ -65,4 +65,4 @@ def use(url: str, offset_ms: Any, faults: Faults, calls: int, told: Connection) 
         thread.start()
     for thread in threads:
         thread.join()
-    told.close()
+    reports.close()

@@ -51,13 +51,13 @@ def planted_in_oracle(plant: Callable[[], None]) -> Callable[[], None]:
 @planted_in_oracle
 def read_timestamp_is_cached() -> None:
     """For a fifth of a second."""
-    ask, known, asked_at = BatchingOracle.read_all, {}, 0.0
+    ask, cached, asked_at = BatchingOracle.read_all, {}, 0.0
 
     def read_all(self: BatchingOracle) -> Mapping[str, Timestamp]:
-        nonlocal known, asked_at
+        nonlocal cached, asked_at
         if time.monotonic() > asked_at + 0.2:
-            known, asked_at = ask(self), time.monotonic()
-        return known
+            cached, asked_at = ask(self), time.monotonic()
+        return cached
 
     BatchingOracle.read_all = read_all
 
@@ -82,11 +82,11 @@ def late_arrivals_join_the_batch() -> None:
 def write_timestamp_follows_the_clock() -> None:
     """Back, too."""
     lines, clock = oracle._timelines, sa.bindparam("at_least")
-    shown = sa.case((lines.c.read_ts > clock, lines.c.read_ts), else_=clock)
+    time_shown = sa.case((lines.c.read_ts > clock, lines.c.read_ts), else_=clock)
     of_timeline = sa.update(lines).where(lines.c.timeline == sa.bindparam("of"))
     following = of_timeline.returning(lines.c.write_ts)
-    oracle._WRITE = following.values(write_ts=shown)
-    oracle._WRITE_AND_APPLY = following.values(write_ts=shown, read_ts=shown)
+    oracle._WRITE = following.values(write_ts=time_shown)
+    oracle._WRITE_AND_APPLY = following.values(write_ts=time_shown, read_ts=time_shown)
 
 
 @planted_in_oracle
@@ -171,16 +171,16 @@ def published_before_it_is_appended() -> None:
         batch = choose()
         empty = [
             replace(
-                each,
-                writes={table: _without_rows(payload) for table, payload in each.writes.items()},
+                update,
+                writes={table: _without_rows(payload) for table, payload in update.writes.items()},
             )
-            for each in batch
+            for update in batch
         ]
         outcomes = commit(self, empty, **options)
         time.sleep(0.03)
         writes = wal_ledger.OF_TABLES.writes
-        for outcome, each in zip(outcomes, batch, strict=True):
-            for table, payload in each.writes.items():
+        for outcome, update in zip(outcomes, batch, strict=True):
+            for table, payload in update.writes.items():
                 change = (
                     sa.update(writes)
                     .where(writes.c.at == outcome, writes.c.table_id == table)
@@ -278,14 +278,14 @@ def log_is_read_after_delta() -> None:
     def pin_all(
         self: Tables, tables: Iterable[GlobalId], as_of: Timestamp
     ) -> dict[GlobalId, TableVersion]:
-        wanted = sorted(set(tables))
+        table_ids = sorted(set(tables))
         nothing = LogTail(Timestamp(0), ())
-        versions = {table: pin(self, table, as_of, nothing).version for table in wanted}
+        versions = {table: pin(self, table, as_of, nothing).version for table in table_ids}
         time.sleep(0.03)
-        tails = self.log.tails(wanted, after=Timestamp(0), through=as_of) if wanted else {}
+        tails = self.log.tails(table_ids, after=Timestamp(0), through=as_of) if table_ids else {}
         return {
             table: replace(pin(self, table, as_of, tails[table]), version=versions[table])
-            for table in wanted
+            for table in table_ids
         }
 
     Tables.pin = pin_all
@@ -312,12 +312,12 @@ def times_beyond_the_reads_are_seen() -> None:
     def all_of_it(
         self: TableWal, tables: Any, *, after: Timestamp, through: Timestamp
     ) -> dict[GlobalId, LogTail]:
-        found = tails(self, tables, after=after, through=MAXIMUM)
+        log_tails = tails(self, tables, after=after, through=MAXIMUM)
         return {
             table: replace(
                 tail, writes=[replace(write, at=min(write.at, through)) for write in tail.writes]
             )
-            for table, tail in found.items()
+            for table, tail in log_tails.items()
         }
 
     TableWal.tails = all_of_it

@@ -37,9 +37,10 @@ def run(
     text = "".join(f"{name} = {value}\n" for name, value in settings.items())
     faults = Faults(seed, chance.choice((0.0, 0.04)), planted)
     with Cluster(folder, consensus_url, list(definitions()), faults, settings=text) as cluster:
-        seen, fresh = Seen(), count(1)
+        observations, fresh = Seen(), count(1)
         clients = [
-            Client(cluster, seen, random.Random(chance.random()), fresh) for _ in range(CLIENTS)
+            Client(cluster, observations, random.Random(chance.random()), fresh)
+            for _ in range(CLIENTS)
         ]
         cluster.restart_maintainer()
         threads = [
@@ -48,24 +49,26 @@ def run(
         ]
         for thread in threads:
             thread.start()
-        for number, disturb in _disturbances(cluster, seen, chance, operations):
-            while len(seen.operations) < number and any(thread.is_alive() for thread in threads):
+        for number, disturb in _disturbances(cluster, observations, chance, operations):
+            while len(observations.operations) < number and any(
+                thread.is_alive() for thread in threads
+            ):
                 time.sleep(0.002)
             disturb()
         deadline = time.monotonic() + PATIENCE_S
         for thread in threads:
             thread.join(max(0, deadline - time.monotonic()))
             if thread.is_alive():
-                seen.unexpected.append("a client hangs")
+                observations.unexpected.append("a client hangs")
         for _ in cluster.servers:
-            Client(cluster, seen, chance, fresh).read_everything()
+            Client(cluster, observations, chance, fresh).read_everything()
         if "Traceback" in cluster.log():
-            seen.unexpected.append(f"a process failed: {cluster.log()}")
-    return seen
+            observations.unexpected.append(f"a process failed: {cluster.log()}")
+    return observations
 
 
 def _disturbances(
-    cluster: Cluster, seen: Seen, chance: random.Random, operations: int
+    cluster: Cluster, observations: Seen, chance: random.Random, operations: int
 ) -> list[tuple[int, Callable[[], object]]]:
     """What goes wrong, each after how many operations."""
     servers = range(len(cluster.servers))
@@ -73,7 +76,7 @@ def _disturbances(
     def fence() -> None:
         began = time.monotonic_ns()
         epoch = cluster.fence()
-        seen.operations.append(Operation(began, time.monotonic_ns(), Fence(epoch)))
+        observations.operations.append(Operation(began, time.monotonic_ns(), Fence(epoch)))
         time.sleep(0.05)  # clients are still at the fenced servers
         for number in servers:
             cluster.restart(number)
@@ -93,25 +96,27 @@ def _disturbances(
     )
 
 
-def violations(seen: Seen) -> list[str]:
+def violations(observations: Seen) -> list[str]:
     """What no sequential use of the tables explains; none if all is well."""
-    found = list(seen.unexpected)
+    problems = list(observations.unexpected)
     try:
-        if linearization(bounded(seen.operations), EMPTY, tables_step) is None:
-            found.append(NO_ORDER)
+        if linearization(bounded(observations.operations), EMPTY, tables_step) is None:
+            problems.append(NO_ORDER)
     except Undecided as undecided:
-        found.append(f"{UNDECIDED}: {undecided}")
-    return found + _wrong_times(seen)
+        problems.append(f"{UNDECIDED}: {undecided}")
+    return problems + _wrong_times(observations)
 
 
-def _wrong_times(seen: Seen) -> list[str]:
+def _wrong_times(observations: Seen) -> list[str]:
     """Reads at one time that differ, and lists that a later time has lost something of."""
-    found = []
-    for key in sorted({key for read in seen.timed for key in read.values}):
-        reads = sorted((read.at, read.values[key]) for read in seen.timed if key in read.values)
+    problems = []
+    for key in sorted({key for read in observations.timed for key in read.values}):
+        reads = sorted(
+            (read.at, read.values[key]) for read in observations.timed if key in read.values
+        )
         for (before, earlier), (after, later) in pairwise(reads):
             if earlier != later and before == after:
-                found.append(f"{key} at {before} is {earlier} and {later}")
+                problems.append(f"{key} at {before} is {earlier} and {later}")
             elif key[0] in LISTS and later[: len(earlier)] != earlier:
-                found.append(f"{key} is {earlier} at {before} and {later} at {after}")
-    return found
+                problems.append(f"{key} is {earlier} at {before} and {later} at {after}")
+    return problems

@@ -52,15 +52,15 @@ def _history(
     settings = "table_apply_delay_ms = 20"
     with Cluster(folder, consensus_url, DEFINITIONS, faults, settings=settings) as cluster:
         cluster.restart_maintainer()
-        done: list[str] = []
+        outcomes: list[str] = []
         times: list[int] = []
         clients = [
-            threading.Thread(target=_write, args=(cluster, random.Random(i), 30, done, times))
+            threading.Thread(target=_write, args=(cluster, random.Random(i), 30, outcomes, times))
             for i in range(seed * 10, seed * 10 + 6)
         ]
         for client in clients:
             client.start()
-        while len(done) < 40 and any(client.is_alive() for client in clients):
+        while len(outcomes) < 40 and any(client.is_alive() for client in clients):
             time.sleep(0.01)
         if planted is None:
             cluster.restart(0)
@@ -70,11 +70,11 @@ def _history(
         with cluster.servers[1].connect() as connection:
             for at in ("", *(f" AS OF {time}" for time in times[-20:])):
                 orphans += connection.execute(f"SELECT * FROM ({ORPHANS}) AS o{at}").fetchall()
-        return len(done), orphans
+        return len(outcomes), orphans
 
 
 def _write(
-    cluster: Cluster, chance: random.Random, count: int, done: list[str], times: list[int]
+    cluster: Cluster, chance: random.Random, count: int, outcomes: list[str], times: list[int]
 ) -> None:
     connection = _connect(cluster, chance)
     for _ in range(count):
@@ -105,7 +105,7 @@ def _write(
         except psycopg.OperationalError:  # the server was killed
             connection.close()
             connection = _connect(cluster, chance)
-        done.append(statements[-1])
+        outcomes.append(statements[-1])
     connection.close()
 
 

@@ -50,7 +50,7 @@ def test_bugs_planted_into_the_oracle_are_found(
     histories = (
         oracle.run(new_postgres_url(), seed, 60, planted_in_oracle) for seed in range(PATIENCE)
     )
-    assert any(found(oracle.violations(history)) for history in histories)
+    assert any(is_found(oracle.violations(history)) for history in histories)
 
 
 def test_bugs_planted_into_servers_are_found(
@@ -60,9 +60,9 @@ def test_bugs_planted_into_servers_are_found(
         tables.run(tmp_path / str(seed), new_postgres_url(), seed, 60, planted)
         for seed in range(PATIENCE)
     )
-    assert any(found(tables.violations(seen)) for seen in histories)
+    assert any(is_found(tables.violations(seen)) for seen in histories)
 
 
-def found(violations: list[str]) -> bool:
+def is_found(violations: list[str]) -> bool:
     """Whether something is wrong, and not merely undecided."""
     return any(not violation.startswith(UNDECIDED) for violation in violations)

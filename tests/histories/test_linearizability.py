@@ -148,7 +148,7 @@ def test_the_order_found_keeps_real_time_and_explains_every_answer() -> None:
 def test_one_answer_changed_is_found_out() -> None:
     """In a history that was right: a read has lost its last value, which was there before it
     began."""
-    found = 0
+    detected = 0
     for seed in range(40):
         history = made_up(random.Random(seed), overlap=0, lost=0)
         for number, operation in enumerate(history):
@@ -158,8 +158,8 @@ def test_one_answer_changed_is_found_out() -> None:
                 wrong = [*history]
                 wrong[number] = did(operation.began, operation.returned, *changed)
                 assert linearization(bounded(wrong), EMPTY, tables_step) is None
-                found += 1
-    assert found > 40
+                detected += 1
+    assert detected > 40
 
 
 def made_up(chance: random.Random, overlap: int = 30, lost: float = 0.15) -> list[Operation]:

@@ -64,9 +64,9 @@ def test_the_sum_is_the_same_at_every_time_on_every_server(
 def _move(cluster: Cluster, chance: random.Random, count: int, moved: list[int]) -> None:
     """Transfers in blocks, of an amount or of all that an account has, until ``count`` of them are
     known to be done."""
-    done = 0
+    transfers = 0
     connection = _connect(cluster, chance)
-    while done < count:
+    while transfers < count:
         source, target = chance.sample(TABLES, 2)
         amount = chance.randrange(1, 20)
         change = [
@@ -88,7 +88,7 @@ def _move(cluster: Cluster, chance: random.Random, count: int, moved: list[int])
             connection.close()
             connection = _connect(cluster, chance)
             continue
-        done += 1
+        transfers += 1
         moved.append(amount)
     connection.close()
 
@@ -102,8 +102,8 @@ def _read(
 ) -> None:
     """Sums, as they are now and as of random times since ``first``."""
     connection = _connect(cluster, chance)
-    done = 0
-    while done < count:
+    reads = 0
+    while reads < count:
         try:
             at = (
                 None
@@ -114,7 +114,7 @@ def _read(
         except psycopg.OperationalError:
             connection = _connect(cluster, chance)
             continue
-        done += 1
+        reads += 1
     connection.close()
 
 

@@ -123,18 +123,21 @@ class Bank:
     def transfer(self, connection: psycopg.Connection[Any]) -> None:
         """One of a random kind: between two tables, between two topics, or between two
         upstreams."""
-        amount, (one, two) = self.chance.randint(1, 50), self.chance.choices(ACCOUNTS, k=2)
+        amount, (debited, credited) = self.chance.randint(1, 50), self.chance.choices(ACCOUNTS, k=2)
         kind = self.chance.randrange(4)
         if kind == 0:
             with connection.transaction():
                 connection.execute(
-                    "UPDATE giro SET money = money - %s WHERE id = %s", [amount, one]
+                    "UPDATE giro SET money = money - %s WHERE id = %s", [amount, debited]
                 )
                 connection.execute(
-                    "UPDATE saved SET money = money + %s WHERE id = %s", [amount, two]
+                    "UPDATE saved SET money = money + %s WHERE id = %s", [amount, credited]
                 )
         elif kind == 1:
-            changes = [self._changed("giro", one, -amount), self._changed("saved", two, amount)]
+            changes = [
+                self._changed("giro", debited, -amount),
+                self._changed("saved", credited, amount),
+            ]
             self.connector.transaction(next(self._numbers), changes)
             self.connector.deliver(self.chance)
         else:
@@ -144,7 +147,9 @@ class Bank:
                 self._to_object,
             ]
             for write, leg in zip(
-                self.chance.sample(writers, 2), ((one, -amount), (two, amount)), strict=True
+                self.chance.sample(writers, 2),
+                ((debited, -amount), (credited, amount)),
+                strict=True,
             ):
                 write(*leg)
 
@@ -176,7 +181,7 @@ class Bank:
         not the source's."""
         query = """SELECT data FROM pg_logical_slot_peek_binary_changes('witness', NULL, NULL, 'proto_version', '1',
             'publication_names', 'bank')"""
-        found, lsn, legs = [], 0, -1
+        transactions, lsn, legs = [], 0, -1
         with psycopg.connect(self.dsn) as connection:
             for (data,) in connection.execute(query, binary=True):
                 match pgoutput.decode(data):
@@ -185,10 +190,10 @@ class Bank:
                     case pgoutput.Relation(id, _, "legs"):
                         legs = id
                     case pgoutput.Change(id) if id == legs:
-                        found.append(lsn)
+                        transactions.append(lsn)
             connection.execute("SELECT pg_drop_replication_slot('witness')")
-        assert len(found) == len(self.legs)
-        return found
+        assert len(transactions) == len(self.legs)
+        return transactions
 
     def balances(
         self, lsns: list[int], lsn: int, offset: int, length: int
@@ -255,11 +260,11 @@ class Bank:
                 )
             )
             state = (lsn, offsets.get(f"{self._legs_topic}/0", 0), length)
-            found = self.sql(
+            rows = self.sql(
                 f"SELECT account, sum(amount) FROM ({LEGS}) AS x GROUP BY account ORDER "
                 f"BY account AS OF {at}"
             )
-            assert found == self.balances(lsns, *state), (at, state)
+            assert rows == self.balances(lsns, *state), (at, state)
             checked.reads["joined"] += 1
             checked.states.add(state)
         return checked

@@ -245,16 +245,18 @@ def test_rows_are_bound_before_they_are_read_and_durable_before_the_claim_names_
 
 
 def test_a_step_of_several_outputs_says_that_it_is_being_committed_before_the_first_has_its_rows():
-    source, seen = SOURCES["two outputs"](), []
+    source, carried_out = SOURCES["two outputs"](), []
     source.ends = {"a": 8}
-    writer = SimulatedWriter(source, "first", log=seen.append)
+    writer = SimulatedWriter(source, "first", log=carried_out.append)
     writer.ingest(20)
     writer.audit()
     writer.publish()
-    saved = [number for number, item in enumerate(seen) if isinstance(item, effects.SaveStep)]
-    assert seen[saved[-1]].step.phase is payload.Phase.COMMITTING
-    assert saved[-1] < seen.index(
-        next(item for item in seen if isinstance(item, effects.CommitRows))
+    saved = [
+        number for number, item in enumerate(carried_out) if isinstance(item, effects.SaveStep)
+    ]
+    assert carried_out[saved[-1]].step.phase is payload.Phase.COMMITTING
+    assert saved[-1] < carried_out.index(
+        next(item for item in carried_out if isinstance(item, effects.CommitRows))
     )
 
 

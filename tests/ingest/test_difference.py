@@ -129,7 +129,7 @@ def as_stored(rows: Iterable[Row]) -> list[Row]:
 
 
 def test_the_last_message_of_a_key_counts(difference: Difference, output: Collection) -> None:
-    chance, held = random.Random(1), {}
+    chance, contents = random.Random(1), {}
     for _ in range(3):
         messages = []
         for offset in range(200):
@@ -142,17 +142,21 @@ def test_the_last_message_of_a_key_counts(difference: Difference, output: Collec
                 message
                 | {"mz_partition": partition, "mz_offset": offset, "mz_is_deleted": is_deleted}
             )
-        before = dict(held)
+        before = dict(contents)
         for message in sorted(messages, key=lambda each: (each["mz_partition"], each["mz_offset"])):
-            held.pop((message["k"], message["n"]), None)
+            contents.pop((message["k"], message["n"]), None)
             if not message["mz_is_deleted"]:
-                held[message["k"], message["n"]] = {name: message[name] for name in DESC.names}
+                contents[message["k"], message["n"]] = {name: message[name] for name in DESC.names}
         chance.shuffle(messages)
         changes = difference(ByOffset(), messages)
-        assert sorted(map(repr, rows(output))) == sorted(map(repr, as_stored(held.values())))
-        stays = {key for key in before.keys() & held.keys() if repr(before[key]) == repr(held[key])}
+        assert sorted(map(repr, rows(output))) == sorted(map(repr, as_stored(contents.values())))
+        stays = {
+            key
+            for key in before.keys() & contents.keys()
+            if repr(before[key]) == repr(contents[key])
+        }
         # what stays is not written again
-        assert len(changes) == len(before) + len(held) - 2 * len(stays)
+        assert len(changes) == len(before) + len(contents) - 2 * len(stays)
 
 
 def change(

@@ -141,20 +141,20 @@ def test_a_defect_of_a_task_is_no_error_of_the_source(stage: Stage) -> None:
 
 
 def test_an_upstream_that_does_not_respond_is_not_asked_by_every_task(tmp_path: Path) -> None:
-    asked = []
+    requests = []
 
     class Silent:
         def size_bytes(self, task: int) -> int:
             return 0
 
         def read(self, task: int) -> Iterator[Read]:
-            asked.append(task)
+            requests.append(task)
             raise SILENT
 
     job = StagingJob(Silent(), [[(Timestamp(7), n)] for n in range(999)], {}, {}, {})
     with pytest.raises(UpstreamUnavailable):
         job.run(Engines(no_spark, no_spark, 0, 0))
-    assert len(asked) < 999
+    assert len(requests) < 999
 
 
 def test_the_lease_is_renewed_while_this_process_reads(

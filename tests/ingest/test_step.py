@@ -136,16 +136,16 @@ def test_one_source_stalls_and_the_others_go_on(tmp_path):
     other = SourceSpec(
         GlobalId("u6"), "other", ObjectsConnector(BUCKET, "*.json"), JsonFormat(), EVENTS.desc
     )
-    gone = SourceSpec(
+    missing_source = SourceSpec(
         GlobalId("u7"), "gone", ObjectsConnector("nowhere", "*"), JsonFormat(), EVENTS.desc
     )
-    world = World(tmp_path, no_spark, (EVENTS, other, gone))
+    world = World(tmp_path, no_spark, (EVENTS, other, missing_source))
     world.write("a.csv", "1,x\nbad,y\n")
     world.write("a.json", '{"number":5}\n')
     with pytest.raises(DecodeFailed):
         world.ingest(10)
     with pytest.raises(UpstreamUnavailable, match="nowhere"):
-        world.ingest(10, gone)
+        world.ingest(10, missing_source)
     assert world.ingest(10, other).state is IngestState.STAGED
     world.audit(other)
     published = world.publish(10)
@@ -155,7 +155,7 @@ def test_one_source_stalls_and_the_others_go_on(tmp_path):
     assert world.visible() == []
     assert world.frontiers.get("u4").upper == world.frontiers.get("u7").upper == 1
     (tmp_path / "buckets" / "nowhere").mkdir()
-    assert world.ingest(20, gone).state is IngestState.IDLE
+    assert world.ingest(20, missing_source).state is IngestState.IDLE
     assert world.frontiers.get("u7").claim is None
     world.close()
 

@@ -136,7 +136,7 @@ def test_a_failure_is_told_with_its_detail_and_hint_until_it_is_known(
     line = "tick at 1: new data in 0 of 1 sources, 0 rows; 0 index updates"
     told_whole = [line, "  a: it failed", "    detail: why", "    hint: what to do"]
     output = TickOutput(is_json=False)
-    for report, told in (
+    for report, expected in (
         (silent, [line]),
         (silent, []),
         (failed, told_whole),
@@ -147,4 +147,4 @@ def test_a_failure_is_told_with_its_detail_and_hint_until_it_is_known(
         (failed, told_whole),
     ):
         output.print(report)
-        assert capsys.readouterr().out.splitlines() == told
+        assert capsys.readouterr().out.splitlines() == expected

@@ -76,12 +76,12 @@ def test_a_project_is_built_and_built_again(
     with sql_server.connect() as connection:
 
         def rows(columns: str, table: str) -> list[tuple[object, ...]]:
-            found = connection.execute(
+            column_rows = connection.execute(
                 f"SELECT {columns} FROM shop.{table} ORDER BY 1, 2"
             ).fetchall()
             return [
                 tuple(float(v) if v.__class__.__name__ == "Decimal" else v for v in row)
-                for row in found
+                for row in column_rows
             ]
 
         assert rows("id, amount", "paid") == [(1, 10.5), (2, 25), (3, 5.25), (4, 7)]

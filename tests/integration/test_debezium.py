@@ -29,22 +29,22 @@ def test_a_topic_alone(kafka: Broker, environment: Environment) -> None:
         f"""CREATE SOURCE t (id int NOT NULL, w text) FROM KAFKA BROKER '{kafka.address}' TOPIC '{topic}'
         FORMAT JSON ENVELOPE DEBEZIUM""",
     )
-    one, two = {"id": 1, "w": "x"}, {"id": 2, "w": None}
+    first, second = {"id": 1, "w": "x"}, {"id": 2, "w": None}
     kafka.send(
         topic,
         [
-            event("r", None, one),
-            event("c", None, two),
-            event("u", one, one | {"w": "y"}),
+            event("r", None, first),
+            event("c", None, second),
+            event("u", first, first | {"w": "y"}),
             event("m", None, None),
         ],
     )
     assert not tick.run(environment, owner="tests").failed
     assert sql(environment, "SELECT * FROM t ORDER BY id") == [(1, "y"), (2, None)]
-    kafka.send(topic, [event("d", two, None), None])
+    kafka.send(topic, [event("d", second, None), None])
     assert not tick.run(environment, owner="tests").failed
     assert sql(environment, "SELECT * FROM t") == [(1, "y")]
-    kafka.send(topic, [event("u", None, two)])
+    kafka.send(topic, [event("u", None, second)])
     [stalled] = tick.run(environment, owner="tests").failed
     assert stalled.message == 'record at offset 6 of "0" does not decode'
 
@@ -91,8 +91,8 @@ def test_money_between_two_tables_is_the_same_at_every_time(
     at, times = 0, []
     for _ in range(6):
         stop = min(at + 20, len(written))
-        for each in written[at:stop]:
-            connector.transaction(*each)
+        for transaction in written[at:stop]:
+            connector.transaction(*transaction)
         if stop < len(written):
             connector.transaction(*written[stop], upto=2)  # and here it is stopped
         # it begins again with what it has sent before
@@ -101,8 +101,8 @@ def test_money_between_two_tables_is_the_same_at_every_time(
         report = tick.run(environment, owner="tests")
         assert not report.failed
         times.append(report.at)
-    for each in written[at:]:
-        connector.transaction(*each)
+    for transaction in written[at:]:
+        connector.transaction(*transaction)
     connector.deliver()
     report = tick.run(environment, owner="tests")
     assert not report.failed

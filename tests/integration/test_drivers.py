@@ -87,18 +87,18 @@ def test_two_drivers_and_a_killed_one_lose_nothing_and_repeat_nothing(home: Path
     run(home, "tick")
 
     for name in SOURCES:
-        [found] = select(
+        [state] = select(
             home,
             f"SELECT count(*) AS n, count(DISTINCT n) AS different, sum(n) AS total FROM {name}",
         )
-        assert found == {"n": 300, "different": 300, "total": sum(range(300))}
+        assert state == {"n": 300, "different": 300, "total": sum(range(300))}
     assert select(home, "SELECT * FROM total") == [{"rows": 300, "n": sum(range(300))}]
     unclaimed = (
         "SELECT type, count(*) AS n FROM mz_frontiers JOIN mz_objects ON id = object_id "
         "WHERE claimed_at IS NULL AND id LIKE 'u%'"
     )
-    found = select(home, unclaimed + " GROUP BY type ORDER BY type")
-    assert found == [
+    state = select(home, unclaimed + " GROUP BY type ORDER BY type")
+    assert state == [
         {"type": "index", "n": 1},
         {"type": "source", "n": 2},
         {"type": "source_progress", "n": 2},

@@ -98,13 +98,13 @@ def test_a_compacted_topic_has_gaps(kafka, open_world):
     else:
         pytest.fail("the broker never compacted")
     world.tick(10)
-    seen = [text for text, _ in world.visible(source)]
-    assert len(seen) == len(set(seen))
-    assert "v49" in seen
+    texts = [text for text, _ in world.visible(source)]
+    assert len(texts) == len(set(texts))
+    assert "v49" in texts
     assert (
         sum(size for _, _, size in world.mapping(source))
         >= 50
-        > len([text for text in seen if text.startswith("v")])
+        > len([text for text in texts if text.startswith("v")])
     )
     with pytest.raises(UpstreamChanged, match="is compacted"):
         world.rebuild(source)

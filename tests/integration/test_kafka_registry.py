@@ -59,20 +59,22 @@ def test_avro(kafka: Broker, registry: Registry, environment: Environment) -> No
     )
     with pytest.raises(InvalidOption, match="no schema"):
         sql(environment, source)
-    one: Any = {
+    record: Any = {
         "type": "record",
         "name": "r",
         "fields": [{"name": "n", "type": "int"}, {"name": "w", "type": ["null", "string"]}],
     }
-    one["fields"][1]["default"] = None
-    one["fields"].append({"name": "at", "type": ["null", "shop.Place"], "default": None})
+    record["fields"][1]["default"] = None
+    record["fields"].append({"name": "at", "type": ["null", "shop.Place"], "default": None})
     place = {
         "type": "record",
         "name": "Place",
         "namespace": "shop",
         "fields": [{"name": "town", "type": "string"}],
     }
-    whole = one | {"fields": [*one["fields"][:2], one["fields"][2] | {"type": ["null", place]}]}
+    whole = record | {
+        "fields": [*record["fields"][:2], record["fields"][2] | {"type": ["null", place]}]
+    }
     registry.register(f"{topic}-place", place)
     two: Any = {
         "type": "record",
@@ -80,7 +82,7 @@ def test_avro(kafka: Broker, registry: Registry, environment: Environment) -> No
         "fields": [{"name": "more", "type": "string"}, {"name": "n", "type": "int"}],
     }
     key_id = registry.register(f"{topic}-key", "long")
-    one_id = registry.register(f"{topic}-value", one, **{"shop.Place": f"{topic}-place"})
+    one_id = registry.register(f"{topic}-value", record, **{"shop.Place": f"{topic}-place"})
     sql(environment, source)
     two_id = registry.register(f"{topic}-value", two)
     kafka.send(
@@ -137,15 +139,15 @@ def test_protobuf(kafka: Broker, registry: Registry, environment: Environment) -
     def write(text: str, message: str, half: str, **fields: Any) -> bytes:
         """A message as Confluent's own serializer writes it, which registers the schema that it
         has."""
-        made = GetMessageClass(descriptor(text, message))
+        message_class = GetMessageClass(descriptor(text, message))
         context = SerializationContext(
             topic, MessageField.KEY if half == "key" else MessageField.VALUE
         )
-        found = ProtobufSerializer(made, registry.client, {"use.deprecated.format": False})(
-            made(**fields), context
-        )
-        assert found is not None
-        return found
+        encoded = ProtobufSerializer(
+            message_class, registry.client, {"use.deprecated.format": False}
+        )(message_class(**fields), context)
+        assert encoded is not None
+        return encoded
 
     keys = [write(schema, "shop.Key", "key", id=id) for id in (1, 2, 3)]
     newer = compiled(NEWER)
@@ -302,12 +304,12 @@ def consumed(registry: Registry, kafka: Broker, topic: str) -> list[tuple[Any, A
         settings | {"enable.partition.eof": True, "auto.offset.reset": "earliest", "log_level": 0}
     )
     consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
-    found = []
+    messages = []
     try:
         while (message := consumer.poll(1.0)) is None or message.error() is None:
             if message is not None:
                 parts = ((MessageField.KEY, message.key()), (MessageField.VALUE, message.value()))
-                found.append(
+                messages.append(
                     tuple(
                         part and read(part, SerializationContext(topic, field))
                         for field, part in parts
@@ -315,7 +317,7 @@ def consumed(registry: Registry, kafka: Broker, topic: str) -> list[tuple[Any, A
                 )
     finally:
         consumer.close()
-    return found
+    return messages
 
 
 def test_sinks_in_avro_register_their_schemas_and_read_back(
@@ -335,12 +337,12 @@ def test_sinks_in_avro_register_their_schemas_and_read_back(
         ),
     )
     keyed = "KEY (id) NOT ENFORCED"
-    said = "(AVRO KEY FULLNAME 'shop.Id', AVRO VALUE FULLNAME 'shop.Latest', NULL DEFAULTS)"
+    names_clause = "(AVRO KEY FULLNAME 'shop.Id', AVRO VALUE FULLNAME 'shop.Latest', NULL DEFAULTS)"
     sql(
         environment,
         (
             f"CREATE SINK latest FROM t INTO KAFKA CONNECTION k (TOPIC '{latest}') {keyed} "
-            f"{avro} {said} ENVELOPE UPSERT"
+            f"{avro} {names_clause} ENVELOPE UPSERT"
         ),
     )
     [(_, created)] = sql(environment, "SHOW CREATE SINK latest")
@@ -372,30 +374,32 @@ def test_sinks_in_avro_register_their_schemas_and_read_back(
         "at": datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC),
         "note": "é",
     }
-    gone = {"id": 2, "price": Decimal("-0.01"), "at": None, "note": None}
-    told = Counter(
+    deleted = {"id": 2, "price": Decimal("-0.01"), "at": None, "note": None}
+    expected = Counter(
         (event["op"], repr(event["before"]), repr(event["after"]))
         for _, event in consumed(registry, kafka, events)
     )
-    assert told == Counter(
+    assert expected == Counter(
         (op, repr(before), repr(after))
         for op, before, after in (
             ("c", None, row),
-            ("c", None, gone),
+            ("c", None, deleted),
             ("d", row, None),
             ("c", None, row | {"note": "new"}),
-            ("d", gone, None),
+            ("d", deleted, None),
         )
     )
     by_key: dict[int, list[Any]] = {}
     for key, value in consumed(registry, kafka, latest):
         by_key.setdefault(key["id"], []).append(value)
-    assert by_key == {1: [row, row | {"note": "new"}], 2: [gone, None]}
-    for name, topic, rest in (
+    assert by_key == {1: [row, row | {"note": "new"}], 2: [deleted, None]}
+    for name, topic, options in (
         ("back", events, f"{avro} ENVELOPE DEBEZIUM"),
         ("kept", latest, f"KEY {avro} VALUE {avro} ENVELOPE UPSERT"),
     ):
-        sql(environment, f"CREATE SOURCE {name} FROM KAFKA CONNECTION k (TOPIC '{topic}') {rest}")
+        sql(
+            environment, f"CREATE SOURCE {name} FROM KAFKA CONNECTION k (TOPIC '{topic}') {options}"
+        )
     assert not tick.run(environment, owner="tests").failed
     assert sql(environment, "SELECT * FROM back") == sql(
         environment, "SELECT id, price, at, note FROM kept"

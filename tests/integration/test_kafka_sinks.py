@@ -85,12 +85,12 @@ def test_changes_in_the_envelope_of_debezium(kafka: Broker, world: World, topic:
         {"id": 1},
         {"before": row | {"word": None}, "after": None, "op": "d", "ts_ms": third[0]},
     )
-    told = (
+    emissions = (
         "SELECT emissions, messages_committed, bytes_committed FROM mz_internal.mz_sink_statistics"
     )
     parts = [part for message in (first, second, third) for part in message[1:]]
     size = sum(len(json.dumps(part, separators=(",", ":"))) for part in parts)
-    assert world.sql(told) == [(1, 3, size)]
+    assert world.sql(emissions) == [(1, 3, size)]
     assert emit(world) == 0
 
 
@@ -143,11 +143,11 @@ def topic_headers(address: str, topic: str) -> list[list[tuple[str, bytes | None
     settings = {"bootstrap.servers": address, "group.id": "headers", "enable.partition.eof": True}
     consumer = Consumer(settings | {"isolation.level": "read_committed"})
     consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
-    found: list[list[tuple[str, bytes | None]]] = []
+    headers: list[list[tuple[str, bytes | None]]] = []
     try:
         while (message := consumer.poll(30)) is not None and message.error() is None:
-            found.append(message.headers() or [])
-        return found
+            headers.append(message.headers() or [])
+        return headers
     finally:
         consumer.close()
 
@@ -156,16 +156,16 @@ def test_a_topic_that_is_not_there_is_made_over_a_connection(
     kafka: Broker, world: World, topic: str
 ) -> None:
     world.sql(f"CREATE CONNECTION c TO KAFKA (BROKER '{kafka.address}')")
-    made = f"{topic}-made"
+    created_topic = f"{topic}-made"
     world.sql(
-        f"CREATE SINK k FROM t INTO KAFKA CONNECTION c (TOPIC '{made}', PROGRESS TOPIC "
-        f"'{made}-p') FORMAT JSON ENVELOPE DEBEZIUM"
+        f"CREATE SINK k FROM t INTO KAFKA CONNECTION c (TOPIC '{created_topic}', PROGRESS TOPIC "
+        f"'{created_topic}-p') FORMAT JSON ENVELOPE DEBEZIUM"
     )
     [(text,)] = world.sql("SELECT create_sql FROM mz_sinks")
     assert "CONNECTION reclock.public.c" in text
     assert "IN CLUSTER default" in text
     emit(world)
-    assert {made, f"{made}-p"} <= set(kafka.admin.list_topics(timeout=10).topics)
+    assert {created_topic, f"{created_topic}-p"} <= set(kafka.admin.list_topics(timeout=10).topics)
 
 
 def test_a_key_may_be_text_and_a_new_topic_is_made_as_it_is_said(

@@ -51,14 +51,14 @@ def over(
 
 @pytest.fixture
 def open_world(tmp_path):
-    made = []
+    worlds = []
 
     def make(*sources: SourceSpec) -> World:
-        made.append(World(tmp_path, no_spark, sources, now=round(time.time() * 1000)))
-        return made[-1]
+        worlds.append(World(tmp_path, no_spark, sources, now=round(time.time() * 1000)))
+        return worlds[-1]
 
     yield make
-    for world in made:
+    for world in worlds:
         world.close()
 
 

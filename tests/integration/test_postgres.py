@@ -112,8 +112,8 @@ def test_values_of_every_common_type_arrive_as_they_are(
     upstream.run(insert)
     here.create(upstream)
     assert here.tick() == []
-    own = tuple(value for _, value in VALUES.values())
-    assert here.sql("SELECT * FROM v") == [(*own, None, None)]
+    values = tuple(value for _, value in VALUES.values())
+    assert here.sql("SELECT * FROM v") == [(*values, None, None)]
     upstream.run(
         insert,
         "INSERT INTO v DEFAULT VALUES",
@@ -124,7 +124,7 @@ def test_values_of_every_common_type_arrive_as_they_are(
     assert here.tick() == []
     changed = (1, *[None] * (len(VALUES) - 1), "x" * 100_000, [*range(1, 10_000)])
     assert sorted(here.sql("SELECT * FROM v"), key=repr) == sorted(
-        [(*own, None, None), (*own, None, None), changed], key=repr
+        [(*values, None, None), (*values, None, None), changed], key=repr
     )
 
 
@@ -218,17 +218,17 @@ def test_a_truncated_table_is_empty_at_the_time_of_its_transaction(
     )
     upstream.run("INSERT INTO whole VALUES (7)", "UPDATE parent SET note = 'c' WHERE id = 7")
     assert here.tick() == []
-    own = (
+    query = (
         "(SELECT count(*) FROM whole), (SELECT count(*) FROM parent), (SELECT count(*) FROM child)"
     )
     [(at,)] = here.sql("SELECT mz_timestamp FROM pg_progress")
-    assert here.sql(f"SELECT {own} AS OF {at - 1}") == [(500, 500, 2)]
+    assert here.sql(f"SELECT {query} AS OF {at - 1}") == [(500, 500, 2)]
     assert here.sql("SELECT n FROM whole ORDER BY n") == [(7,), (600,)]
     assert here.sql("SELECT * FROM parent") == [(7, "c")]
     assert here.sql("SELECT * FROM child") == []
     upstream.run("TRUNCATE whole, parent, child")
     assert here.tick() == []
-    assert here.sql(f"SELECT {own}") == [(0, 0, 0)]
+    assert here.sql(f"SELECT {query}") == [(0, 0, 0)]
 
 
 def test_a_large_transaction_has_one_time(
@@ -309,15 +309,15 @@ def test_a_table_that_cannot_be_followed_fails_alone(upstream: Upstream, here: L
         "ALTER PUBLICATION p DROP TABLE other.put_back", "INSERT INTO other.put_back VALUES (2, 2)",
         "ALTER PUBLICATION p ADD TABLE other.put_back",
     )  # fmt: skip
-    gone = 'is not in publication "p" any more'
+    removed = 'is not in publication "p" any more'
     errors = {
         "loses_column": 'column "n" of table "public.loses_column" was dropped',
         "gets_type": 'column "n" of table "public.gets_type" is no integer any more',
         "gets_identity": 'table "public.gets_identity" no longer tells which row went',
-        "left_out": f'table "public.left_out" {gone}',
-        "dropped": f'table "public.dropped" {gone}',
+        "left_out": f'table "public.left_out" {removed}',
+        "dropped": f'table "public.dropped" {removed}',
         "made_anew": 'table "public.made_anew" is another one of the same name',
-        "renamed": f'table "public.renamed" {gone}',
+        "renamed": f'table "public.renamed" {removed}',
         "put_back": 'table "other.put_back" was taken out of publication "p" and put back',
     }
     index = errors["loses_column"]  # on it, which is told with every tick
@@ -386,26 +386,29 @@ def test_what_cannot_be_a_source_is_refused(upstream: Upstream, here: Lakehouse)
     def refused(
         connection: str, publication: str, tables: str, error: type[Exception] = InvalidOption
     ) -> str:
-        with pytest.raises(error) as found:
+        with pytest.raises(error) as raised:
             here.sql(
                 f"CREATE SOURCE pg FROM POSTGRES CONNECTION '{connection}' PUBLICATION '{publication}' {tables}"
             )
-        return str(found.value)
+        return str(raised.value)
 
-    own = upstream.connection
-    assert refused(own, "p", "FOR ALL TABLES") == 'publication "p" has no tables'
+    connection_string = upstream.connection
+    assert refused(connection_string, "p", "FOR ALL TABLES") == 'publication "p" has no tables'
     upstream.run("CREATE TABLE t (n int)")
-    assert "neither a key" in refused(own, "p", "FOR ALL TABLES")
+    assert "neither a key" in refused(connection_string, "p", "FOR ALL TABLES")
     upstream.run("ALTER TABLE t REPLICA IDENTITY FULL")
-    assert refused(own, "p", "FOR TABLES (s.t)") == 'table "s.t" is not in the publication'
-    assert refused(own, "q", "FOR ALL TABLES") == 'publication "q" does not exist'
+    assert (
+        refused(connection_string, "p", "FOR TABLES (s.t)")
+        == 'table "s.t" is not in the publication'
+    )
+    assert refused(connection_string, "q", "FOR ALL TABLES") == 'publication "q" does not exist'
     upstream.run("CREATE PUBLICATION half FOR TABLE t WITH (publish = 'insert, update')")
     assert (
-        refused(own, "half", "FOR ALL TABLES")
+        refused(connection_string, "half", "FOR ALL TABLES")
         == 'publication "half" does not tell of every delete and truncate'
     )
-    assert "several tables" in refused(own, "p", "")
-    assert "password" in refused(f"{own} password=secret", "p", "FOR ALL TABLES")
+    assert "several tables" in refused(connection_string, "p", "")
+    assert "password" in refused(f"{connection_string} password=secret", "p", "FOR ALL TABLES")
     assert "libpq" in refused("what=is this", "p", "FOR ALL TABLES")
     refused("host=127.0.0.1 port=1", "p", "FOR ALL TABLES", UpstreamUnavailable)
     assert here.sql("SHOW SOURCES") == []

@@ -141,13 +141,13 @@ def test_an_idle_publication_does_not_keep_the_log(
     upstream.run("CREATE TABLE beside (n int, x text)", "CREATE PUBLICATION p FOR TABLE t")
     here.create(upstream)
     assert here.tick() == []
-    [(_, begun)] = upstream.slots()
+    [(_, first_lsn)] = upstream.slots()
     upstream.run("INSERT INTO beside VALUES (1, 'x')")
     assert here.tick() == []
-    assert upstream.slots()[0][1] == begun
+    assert upstream.slots()[0][1] == first_lsn
     upstream.run("INSERT INTO beside SELECT i, repeat('x', 100) FROM generate_series(1, 3000) i")
     assert here.tick() == []
-    assert upstream.slots()[0][1] > begun + 200_000
+    assert upstream.slots()[0][1] > first_lsn + 200_000
     assert here.sql("SELECT * FROM t") == []
 
 
@@ -253,18 +253,18 @@ def test_a_slot_whose_server_is_away_is_dropped_later(
     here.sql("CREATE SOURCE pg FROM POSTGRES CONNECTION pg_server (PUBLICATION 'p') FOR ALL TABLES")
     assert here.tick() == []
     [(slot, _)] = upstream.slots()
-    kept = f'replication slot "{slot}" of publication "p"'
+    slot_name = f'replication slot "{slot}" of publication "p"'
     with monkeypatch.context() as patched:
         patched.setattr(connector.Postgres, "dismiss", _away)
         here.sql("DROP SECRET word CASCADE")
         assert here.notices == [
             (
-                f'the upstream of "reclock.public.pg" still has the {kept}: it is away; the '
+                f'the upstream of "reclock.public.pg" still has the {slot_name}: it is away; the '
                 "drop is retried later"
             )
         ]
         query = "SELECT name, kept, error, detail FROM mz_source_leftovers"
-        assert here.sql(query) == [("reclock.public.pg", kept, "it is away", "no route")]
+        assert here.sql(query) == [("reclock.public.pg", slot_name, "it is away", "no route")]
         assert maintenance.sweep(here.environment).failed_cleanups == 1
     assert here.tick() == []
     assert upstream.slots() == [(slot, upstream.slots()[0][1])]  # it was tried a moment ago

@@ -90,12 +90,12 @@ def test_a_table_whose_values_do_not_fit_is_read_as_text_or_without_them(
     assert "more" not in text
 
     def refused(options: str) -> str:
-        with pytest.raises(InvalidOption) as found:
+        with pytest.raises(InvalidOption) as raised:
             here.sql(
                 f"CREATE SOURCE q FROM POSTGRES CONNECTION '{upstream.connection}' "
                 f"PUBLICATION 'p' {options} FOR TABLES (t AS u)"
             )
-        return str(found.value)
+        return str(raised.value)
 
     assert refused("TEXT COLUMNS (t.nn)") == 'table "public.t" has no column "nn"'
     assert refused("EXCLUDE COLUMNS (t.id)") == 'column "id" of table "public.t" cannot be excluded'

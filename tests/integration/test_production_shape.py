@@ -49,11 +49,11 @@ def test_a_source_is_reclocked_over_s3_postgresql_and_a_spark_cluster(
     }
 
     def reclock(*arguments: str, **variables: str) -> str:
-        done = subprocess.run(
+        process = subprocess.run(
             [RECLOCK, *arguments], env=environment | variables, capture_output=True, text=True
         )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        assert process.returncode == 0, process.stdout + process.stderr
+        return process.stdout
 
     def select(query: str, **variables: str) -> list[dict[str, object]]:
         return [
@@ -104,12 +104,12 @@ def test_a_source_is_reclocked_over_s3_postgresql_and_a_spark_cluster(
     options = [f"--conf={name}={value}" for name, value in job["conf"].items()]
     command = [SPARK_SUBMIT, *options, str(JOBS / "work_cluster.py"), *job["application_args"]]
     assert not any("hidden" in word for word in command)
-    done = subprocess.run(
+    process = subprocess.run(
         command,
         env=environment | {"RECLOCK_SPARK_THRESHOLD_BYTES": "0"},
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "sizes" in done.stdout
-    assert "hidden" not in done.stdout + done.stderr
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert "sizes" in process.stdout
+    assert "hidden" not in process.stdout + process.stderr

@@ -32,14 +32,14 @@ def over(service: Service, channel: str) -> SourceSpec:
 
 @pytest.fixture
 def open_world(tmp_path):
-    made = []
+    worlds = []
 
     def make(source: SourceSpec) -> World:
-        made.append(World(tmp_path, no_spark, (source,)))
-        return made[-1]
+        worlds.append(World(tmp_path, no_spark, (source,)))
+        return worlds[-1]
 
     yield make
-    for world in made:
+    for world in worlds:
         world.close()
 
 

@@ -45,26 +45,26 @@ def reconcile(world: World) -> int:
     return registrations.reconcile(world.environment)
 
 
-def shown(world: World) -> list[tuple[Any, ...]]:
+def registered_sinks(world: World) -> list[tuple[Any, ...]]:
     return world.sql("SELECT sink, namespace, table_name, status FROM mz_sink_registrations")
 
 
 def test_spark_finds_a_sink_by_name(world: World, metastore: Metastore) -> None:
     create(world, metastore.url, "(NAMESPACE 'shop', TABLE 'sold')")
     assert reconcile(world) == 0
-    assert shown(world) == [("reclock.public.k", "shop", "sold", "registered")]
+    assert registered_sinks(world) == [("reclock.public.k", "shop", "sold", "registered")]
     provider, location = metastore.in_spark("shop", "sold")
     assert (provider, location) == ("delta", f"file:{world.home}/sinks/shop/sold")
     [row] = delta_rows(Path(location.removeprefix("file:")))
     assert row[:2] == (1, "a")
-    found = metastore.table("shop", "sold")
-    assert [(column.name, column.type) for column in found.sd.cols] == [
+    registered = metastore.table("shop", "sold")
+    assert [(column.name, column.type) for column in registered.sd.cols] == [
         ("id", "int"),
         ("word", "string"),
         ("amount", "decimal(10,2)"),
         ("at", "timestamp"),
     ]
-    assert found.parameters["spark.sql.sources.provider"] == "delta"
+    assert registered.parameters["spark.sql.sources.provider"] == "delta"
 
 
 def test_the_entry_follows_the_sink(world: World, metastore: Metastore) -> None:
@@ -78,11 +78,11 @@ def test_the_entry_follows_the_sink(world: World, metastore: Metastore) -> None:
     world.sql("CREATE VIEW dear AS SELECT id, upper(word) AS word, amount, at FROM sold")
     alter(world, "ALTER SINK kept SET FROM dear")
     assert reconcile(world) == 0  # it is still the same sink
-    assert shown(world) == [("reclock.public.kept", "public", "kept", "registered")]
+    assert registered_sinks(world) == [("reclock.public.kept", "public", "kept", "registered")]
     world.sql("DROP SINK kept; DROP CONNECTION hive")
     assert reconcile(world) == 0
     assert metastore.table("public", "kept") is None
-    assert shown(world) == []
+    assert registered_sinks(world) == []
     assert list((world.home / "sinks" / "shop" / "sold").glob("*.parquet"))
 
 

@@ -136,8 +136,8 @@ def test_two_sources_share_the_transactions_of_one_connector(
 
     # its beginning is bound, and not read
     killed_at("ingest.after_bound", environment.stores.settings.home)
-    begun = completed(environment)
-    number, times = 10, [first, begun]
+    first_completed = completed(environment)
+    number, times = 10, [first, first_completed]
     for point in ("ingest.after_claim", "collections.commit.landed", "ingest.after_commit"):
         for _ in range(6):
             transfer(number)
@@ -161,7 +161,7 @@ def test_two_sources_share_the_transactions_of_one_connector(
             else:
                 with pytest.raises(NotReadable):
                     sql(environment, f"{MONEY} AS OF {at}")
-    assert first < begins <= begun
+    assert first < begins <= first_completed
     assert sql(
         environment,
         "SELECT 'giro', money FROM giro UNION ALL SELECT 'savings', money FROM saved ORDER BY 1",

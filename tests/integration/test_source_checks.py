@@ -22,21 +22,21 @@ def test_a_publication(upstream: Upstream, here: Lakehouse) -> None:
     upstream.table("t (n int)")
     upstream.table("kept (n int)")
     here.create(upstream, "FOR TABLES (t, kept)")
-    found = checked(here, "pg")
-    assert found["wal_level"] == (True, "logical; it must be logical")
-    assert found["publication"] == (True, '"p" has 2 tables')
-    assert found["table public.t"] == found["table public.kept"] == (True, "in the publication")
-    assert found["slot"][1].endswith("copying the tables makes it")
-    assert found["probe"] == (True, "the first tick reads it from the beginning")
+    checks = checked(here, "pg")
+    assert checks["wal_level"] == (True, "logical; it must be logical")
+    assert checks["publication"] == (True, '"p" has 2 tables')
+    assert checks["table public.t"] == checks["table public.kept"] == (True, "in the publication")
+    assert checks["slot"][1].endswith("copying the tables makes it")
+    assert checks["probe"] == (True, "the first tick reads it from the beginning")
     assert here.tick() == []
-    found = checked(here, "pg")
-    assert all(is_fine for is_fine, _ in found.values()), found
-    assert "stands at" in found["slot"][1]
-    assert found["probe"][1].endswith("1 are bound")
+    checks = checked(here, "pg")
+    assert all(is_fine for is_fine, _ in checks.values()), checks
+    assert "stands at" in checks["slot"][1]
+    assert checks["probe"][1].endswith("1 are bound")
     upstream.run("DROP PUBLICATION p", "CREATE PUBLICATION p FOR TABLE kept")
-    found = checked(here, "pg")
-    assert found["table public.t"] == (False, "not in the publication; SELECT is not granted")
-    assert found["table public.kept"] == (True, "in the publication")
+    checks = checked(here, "pg")
+    assert checks["table public.t"] == (False, "not in the publication; SELECT is not granted")
+    assert checks["table public.kept"] == (True, "in the publication")
 
 
 def test_a_topic(kafka: Broker, here: Lakehouse) -> None:

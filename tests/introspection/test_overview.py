@@ -122,7 +122,7 @@ def an_object(name: str = "o", **fields: Any) -> ObjectOverview:
 
 def test_names_and_errors_are_escaped_in_the_pages() -> None:
     audit = Entry(EVIL, 1, "failed", [EVIL], [], 0, 0, "", EVIL)
-    way = WayOut(EVIL, EVIL, EVIL)
+    way_out = WayOut(EVIL, EVIL, EVIL)
     total = Total(EVIL, Timestamp(1), 1, 1, 1, 1)
     fields = dict.fromkeys(
         (
@@ -142,7 +142,7 @@ def test_names_and_errors_are_escaped_in_the_pages() -> None:
         EVIL,
         **fields,
         audit=audit,
-        ways_out=(way,),
+        ways_out=(way_out,),
         total=total,
         refresh=LastRefresh(EVIL, 1, 1),
         claimed_at=Timestamp(1),
@@ -158,7 +158,7 @@ def test_names_and_errors_are_escaped_in_the_pages() -> None:
     for page in (
         render(overview, root="/"),
         render_object(detail, Timestamp(5), root="/"),
-        render_confirmation(detail, way, root="/", token=EVIL),
+        render_confirmation(detail, way_out, root="/", token=EVIL),
     ):
         assert "<script" not in page
         assert "&lt;script&gt;" in page
@@ -227,11 +227,11 @@ DEPENDENCIES = {
 def test_the_culprit_is_the_end_of_the_path_of_the_latest(
     uppers: dict[str, int], stalled: set[str], expected: str | None
 ) -> None:
-    known = {GlobalId(id): Timestamp(upper) for id, upper in uppers.items()}
+    known_uppers = {GlobalId(id): Timestamp(upper) for id, upper in uppers.items()}
     graph = {GlobalId(id): [GlobalId(other) for other in on] for id, on in DEPENDENCIES.items()}
     assert (
         delaying_object(
-            GlobalId("view"), known, graph.__getitem__, {GlobalId(id) for id in stalled}
+            GlobalId("view"), known_uppers, graph.__getitem__, {GlobalId(id) for id in stalled}
         )
         == expected
     )
@@ -247,11 +247,11 @@ def test_a_circle_of_dependencies_ends() -> None:
 
 
 def test_a_view_without_an_upper_is_complete_as_far_as_what_it_reads() -> None:
-    view, join, one, two, constant = (
+    view, join, first, second, constant = (
         GlobalId(name) for name in ("view", "join", "one", "two", "constant")
     )
-    graph = {view: [join], join: [one, two], one: [], two: [], constant: []}
-    derived = with_derived({one: Timestamp(3), two: Timestamp(5)}, graph)
+    graph = {view: [join], join: [first, second], first: [], second: [], constant: []}
+    derived = with_derived({first: Timestamp(3), second: Timestamp(5)}, graph)
     assert (derived[view], derived[join]) == (3, 3)
     assert constant not in derived
 
@@ -270,19 +270,19 @@ def test_a_new_environment_shows_its_objects_and_one_of_them(tmp_path: Path) -> 
         list(session.execute("CREATE MATERIALIZED VIEW v AS SELECT k FROM flights"))
         list(session.execute("CREATE VIEW w AS SELECT k FROM v"))
         environment.control_plane.storage_controller.step()
-        found = overview_of(environment)
-        ids = {it.name: it.id for it in found.objects}
+        overview = overview_of(environment)
+        ids = {entry.name: entry.id for entry in overview.objects}
         v, flights = (
             object_of(environment, ids[f"reclock.public.{name}"]) for name in ("v", "flights")
         )
-    assert {(it.name, it.type) for it in found.objects} == {
+    assert {(entry.name, entry.type) for entry in overview.objects} == {
         ("reclock.public.flights", "source"),
         ("reclock.public.weather", "source"),
         ("reclock.public.v", "maintained view"),
         ("reclock.public.w", "view"),
     }
-    assert found.clusters == ("default",)
-    assert all(it.lag_ms is not None and it.lag_ms >= 0 for it in found.objects)
-    assert [it.name for it in v.inputs] == ["reclock.public.flights"]
-    assert [it.name for it in v.dependents] == ["reclock.public.w"]
-    assert "Nothing is bound yet" in render_object(flights, found.now, root="/")
+    assert overview.clusters == ("default",)
+    assert all(entry.lag_ms is not None and entry.lag_ms >= 0 for entry in overview.objects)
+    assert [entry.name for entry in v.inputs] == ["reclock.public.flights"]
+    assert [entry.name for entry in v.dependents] == ["reclock.public.w"]
+    assert "Nothing is bound yet" in render_object(flights, overview.now, root="/")

@@ -56,11 +56,11 @@ def test_sessions_and_their_statements_are_told(
         "SELECT process, connection_id, role_id, client_ip, application_name FROM mz_sessions"
     )
     assert sql(environment, sessions) == [("p1", 7, "u1", "127.0.0.1", "test")]
-    told = (
+    query = (
         "SELECT sql, finished_status, error_message, rows_returned FROM "
         "mz_recent_activity_log WHERE session_id = "
     )
-    assert sorted(sql(environment, f"{told} '{session.activity.id}'")) == [
+    assert sorted(sql(environment, f"{query} '{session.activity.id}'")) == [
         ("CREATE SECRET <redacted>", "success", None, None),
         ("CREATE TABLE t (a int)", "success", None, None),
         ("EXECUTE p", "success", None, 1),
@@ -129,7 +129,7 @@ def test_servers_report_in_names_of_their_own_and_what_one_that_is_killed_left_i
     assert rows(
         first, "SELECT DISTINCT replica_id FROM mz_cluster_replica_metrics ORDER BY 1"
     ) == sorted(rows(first, online))
-    left = first.connect(application_name="killed with its server")
+    killed_session = first.connect(application_name="killed with its server")
     sessions = (
         "SELECT application_name, disconnected_at IS NOT NULL FROM mz_session_history WHERE "
         "application_name LIKE 'killed%'"
@@ -141,7 +141,7 @@ def test_servers_report_in_names_of_their_own_and_what_one_that_is_killed_left_i
         )
     )
     first.kill()
-    left.close()
+    killed_session.close()
     # nobody needs to be alive for that
     assert len(rows(second, "SELECT * FROM mz_cluster_replica_metrics")) == 2
     eventually(lambda: len(rows(second, online)) == 1)

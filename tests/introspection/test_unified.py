@@ -123,7 +123,7 @@ def test_a_replica_that_connects_is_subscribed_to_and_named_in_front(
 
 def test_a_replica_that_is_lost_is_offline_until_it_answers_again(environment: Environment) -> None:
     replica = Scripted()
-    own = ReportedReplicas(
+    reported = ReportedReplicas(
         lambda: {1: (CLUSTER, replica)},
         environment.runtime.collection_manager,
         "p1",
@@ -131,8 +131,8 @@ def test_a_replica_that_is_lost_is_offline_until_it_answers_again(environment: E
     )
 
     def told(query: str) -> list[tuple]:
-        own.step()
-        own.step()
+        reported.step()
+        reported.step()
         environment.runtime.collection_manager.flush()
         return sql(environment, query)
 
@@ -152,12 +152,12 @@ def test_a_replica_is_not_offline_for_want_of_a_leader(environment: Environment)
     def present() -> dict[int, tuple[int, Scripted | None]]:
         return {1: (CLUSTER, sized if led[0] else None), -1: (CLUSTER, in_process)}
 
-    own = ReportedReplicas(
+    reported = ReportedReplicas(
         present, environment.runtime.collection_manager, "p1", environment.stores.clock
     )
 
     def told(query: str) -> list[tuple]:
-        own.step()
+        reported.step()
         environment.runtime.collection_manager.flush()
         return sql(environment, query)
 
@@ -167,7 +167,7 @@ def test_a_replica_is_not_offline_for_want_of_a_leader(environment: Environment)
     assert told(now) == [(-1,)]
     led[0] = True
     assert told(now) == [(-1,), (1,)]
-    own.close()
+    reported.close()
     environment.runtime.collection_manager.flush()
     ever = (
         "SELECT replica_id, reason FROM mz_cluster_replica_status_history WHERE status = 'offline'"
@@ -350,13 +350,13 @@ def test_a_round_is_one_commit_however_many_replicas_report(
     manager = environment.runtime.collection_manager
     rounds = 3
     replicas = {id: Scripted() for id in range(1, count + 1)}
-    own = ReportedReplicas(
+    scripted = ReportedReplicas(
         lambda: {id: (CLUSTER, replica) for id, replica in replicas.items()},
         manager,
         "p1",
         environment.stores.clock,
     )
-    own.step()
+    scripted.step()
     manager.flush()
 
     def commits() -> set[Timestamp]:
@@ -367,7 +367,7 @@ def test_a_round_is_one_commit_however_many_replicas_report(
             for name in (LogName.FRONTIERS, LogName.ERROR_COUNTS, LogName.HYDRATION_TIMES):
                 replica.says(name, *(((f"u{index}", len(commits())), 1) for index in range(5)))
         reported.step()
-        own.step()
+        scripted.step()
 
     for says, most in ((True, rounds), (False, 0)):
         before = commits()
@@ -446,11 +446,11 @@ def test_indexes_of_a_virtual_cluster_are_told_of_before_a_session_uses_it(
         "CREATE CLUSTER quiet VIRTUAL; CREATE TABLE t (a int); CREATE VIEW v AS SELECT a FROM t",
     )
     sql(environment, "CREATE INDEX i IN CLUSTER quiet ON v (a)")
-    told = """SELECT o.name FROM mz_internal.mz_compute_frontiers_unified f JOIN mz_objects o ON o.id = f.export_id"""
+    query = """SELECT o.name FROM mz_internal.mz_compute_frontiers_unified f JOIN mz_objects o ON o.id = f.export_id"""
     with reporting(environment):
         tick.run(environment, owner="tick")
     with Environment.open(environment.stores.settings.home) as other, reporting(other):
-        eventually(lambda: ("i",) in sql(other, told))
+        eventually(lambda: ("i",) in sql(other, query))
 
 
 @pytest.mark.parametrize(

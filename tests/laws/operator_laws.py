@@ -63,14 +63,14 @@ def _first(
 
 
 def _joined(
-    one: Plan,
-    other: Plan,
+    left: Plan,
+    right: Plan,
     kind: JoinKind,
     keys: tuple[tuple[int, int], ...],
     residual: tuple[Any, ...] = (),
 ) -> Plan:
     return Join(
-        one, other, kind, keys, residual, DESC if kind in (JoinKind.SEMI, JoinKind.ANTI) else TWICE
+        left, right, kind, keys, residual, DESC if kind in (JoinKind.SEMI, JoinKind.ANTI) else TWICE
     )
 
 
@@ -154,14 +154,14 @@ in_groups = [
 ]
 
 
-def _reached(one: Plan, other: Plan, most: int, is_block: bool) -> Plan:
+def _reached(base: Plan, other: Plan, most: int, is_block: bool) -> Plan:
     """The rows of ``one``, and those of ``other`` that have the key or the number of such a row."""
     work = WorkTable(1, "r", DESC, is_binding=is_block)
     meets = call("or", call("=", KEY, ColumnRef(2, TEXT)), call("=", NUMBER, ColumnRef(3, BIGINT)))
     step = Project(_joined(work, other, JoinKind.INNER, (), (meets,)), (2, 3), DESC)
     if not is_block:
-        return RecursiveUnion(one, step, 1, "r", True, most, DESC)
-    value = Distinct(Union((one, step), DESC))
+        return RecursiveUnion(base, step, 1, "r", True, most, DESC)
+    value = Distinct(Union((base, step), DESC))
     return MutualRecursion((value,), (1,), ("r",), 0, most, False, DESC)
 
 

@@ -69,37 +69,37 @@ class Model:
     def after(self, steps: tuple[Step, ...]) -> Model:
         """Raises ``DuplicateObject``."""
         options, schemas, events = dict(self.settings), set(self.schemas), list(self.events)
-        for what, name, other in steps:
-            if what == "put":
+        for action, name, other in steps:
+            if action == "put":
                 options[name] = other
-            elif what == "remove":
+            elif action == "remove":
                 options.pop(name, None)
-            elif what == "drop":
+            elif action == "drop":
                 schemas.discard(name)
-            elif what == "create" or name in schemas:
-                new = name if what == "create" else other
-                if (new in schemas and new != name) or (what == "create" and name in schemas):
+            elif action == "create" or name in schemas:
+                new = name if action == "create" else other
+                if (new in schemas and new != name) or (action == "create" and name in schemas):
                     raise DuplicateObject("schema", new)
                 schemas.discard(name)
                 schemas.add(new)
-            events.append(f"{what} {name}")
+            events.append(f"{action} {name}")
         return Model(options, frozenset(schemas), tuple(events))
 
 
 def perform(tx: CatalogTransaction, steps: tuple[Step, ...]) -> None:
-    for what, name, other in steps:
+    for action, name, other in steps:
         schema, setting = tx.snapshot.schema_by_name(1, name), tx.snapshot.get(Kind.SETTING, name)
-        if what == "put":
+        if action == "put":
             tx.put(Setting(name, other))
-        elif what == "remove" and setting:
+        elif action == "remove" and setting:
             tx.delete(setting)
-        elif what == "drop" and schema:
+        elif action == "drop" and schema:
             tx.delete(schema)
-        elif what == "create":
+        elif action == "create":
             tx.insert(Schema(tx.allocate_schema_id(), 1, name, "u1"))
-        elif what == "rename" and schema:
+        elif action == "rename" and schema:
             tx.update(replace(schema, name=other))
-        tx.audit("alter", "schema", f"{what} {name}", user="reclock", occurred_at=NOW)
+        tx.audit("alter", "schema", f"{action} {name}", user="reclock", occurred_at=NOW)
 
 
 class Subject:
@@ -124,11 +124,11 @@ class Subject:
         state = self.actors[0]
         state.sync()
         tx = state.transaction()
-        for thing in [
+        for initial_object in [
             *state.get_settings(),
             *(s for s in state.get_schemas() if s.database_id == 1 and s.name != "public"),
         ]:
-            tx.delete(thing)
+            tx.delete(initial_object)
         self.start = state.commit_transaction(tx)
 
     def attempt(self, attempt: Attempt) -> str:
@@ -228,7 +228,7 @@ HISTORIES = st.lists(
 Answers = list[list[tuple[str, str, str, int]]]
 
 
-def asked(log: CatalogLog, at: Timestamp) -> Answers:
+def answers_of(log: CatalogLog, at: Timestamp) -> Answers:
     """What a log says at a time, and of the time from there on."""
     reads = [
         read
@@ -256,7 +256,7 @@ def test_a_compacted_catalog_answers_as_one_that_was_not(
 ) -> None:
     """At every time from since on; at an earlier one it refuses. Whoever is behind finds the same
     catalog."""
-    uncompacted, *others = compacted
+    uncompacted, *compacted_logs = compacted
     for subject in compacted:
         subject.uppers = [subject.actors[0].upper]
 
@@ -271,22 +271,22 @@ def test_a_compacted_catalog_answers_as_one_that_was_not(
             subject.uppers.append(subject.start)
         for step in history:
             if isinstance(step, Compaction):
-                for subject in others:
+                for subject in compacted_logs:
                     subject.actors[0].compact(subject.uppers[-1 - step.times_left :][0])
             else:
                 for subject in compacted:
                     subject.attempt(Attempt(0, (step,), is_stale=False, begins_anew="no"))
                     subject.uppers.append(subject.actors[0].upper)
-        for subject in others:
+        for subject in compacted_logs:
             since = subject.actors[0].since
             moments = list(zip(subject.uppers, uncompacted.uppers, strict=True))[-6:]
             for number, (at, same_moment) in enumerate(moments):
                 log = subject.log if number % 2 else subject.place.log()  # that knows nothing yet
                 if at < since:
                     with pytest.raises(NotReadable):
-                        asked(log, at)
+                        answers_of(log, at)
                 else:
-                    assert asked(log, at) == asked(uncompacted.log, same_moment)
+                    assert answers_of(log, at) == answers_of(uncompacted.log, same_moment)
             behind = subject.actors[1].sync()
             assert behind.at(behind.upper) == subject.actors[0].snapshot().at(behind.upper)
 

@@ -40,15 +40,15 @@ def opened(upstream: LoadGenerator, now: int = START) -> Generator:
 
 def rows(generator: Generator, increments: list[Increment], skips=()) -> Counter:
     """Everything the tasks yield, summed up as collections do it."""
-    found: Counter = Counter()
+    counts: Counter = Counter()
     for task in generator.tasks(increments, skips):
         for output, table in generator.read(task):
             for row in table.to_pylist():
-                found[
+                counts[
                     output,
                     tuple(row[name] for name in GENERATED[generator.upstream.kind][output].names),
                 ] += row.get("mz_diff", 1)
-    return +found
+    return +counts
 
 
 @given(generators, moments)
@@ -59,15 +59,21 @@ def test_whenever_it_is_probed_the_whole_is_the_same_and_offsets_are_bound_once(
         now += gap
         frontier = Remap.of(bindings).frontier_at(Timestamp(now))
         bound = {partition: (offset,) for partition, offset in frontier.items()}
-        found = opened(upstream, now).probe(bound)
-        bindings += mint({own.partition: own.upper for own in found}, frontier, Timestamp(now))
-        pieces += found
+        increments = opened(upstream, now).probe(bound)
+        bindings += mint(
+            {increment.partition: increment.upper for increment in increments},
+            frontier,
+            Timestamp(now),
+        )
+        pieces += increments
     remap = Remap.of(bindings)
     whole = opened(upstream, now).probe({}) if gaps else []
-    assert remap.frontier_at(Timestamp(now)) == {own.partition: own.upper for own in whole}
+    assert remap.frontier_at(Timestamp(now)) == {
+        increment.partition: increment.upper for increment in whole
+    }
     assert signed(opened(upstream, now), pieces) == signed(opened(upstream, now), whole)
-    for own in whole:
-        times = [remap.time_of((), offset) for offset in range(own.upper)]
+    for increment in whole:
+        times = [remap.time_of((), offset) for offset in range(increment.upper)]
         assert None not in times
         assert times == sorted(times)
 
@@ -86,7 +92,7 @@ def test_reading_in_pieces_is_reading_at_once(upstream, upper, cut):
 
 def signed(generator: Generator, increments: list[Increment]) -> dict:
     """The sum of the diffs of each row; none is ever below zero, whatever has been read."""
-    found: dict = {}
+    counts: dict = {}
     for task in generator.tasks(increments, ()):
         for output, table in generator.read(task):
             for row in table.to_pylist():
@@ -94,9 +100,9 @@ def signed(generator: Generator, increments: list[Increment]) -> dict:
                     output,
                     tuple(row[name] for name in GENERATED[generator.upstream.kind][output].names),
                 )
-                found[key] = found.get(key, 0) + row.get("mz_diff", 1)
-        assert min(found.values(), default=0) >= 0
-    return found
+                counts[key] = counts.get(key, 0) + row.get("mz_diff", 1)
+        assert min(counts.values(), default=0) >= 0
+    return counts
 
 
 @given(st.integers(1, 200), st.integers(1, 30))
@@ -110,12 +116,14 @@ def test_a_counter_of_a_cardinality_holds_its_last_numbers(ticks, most):
 
 @given(st.integers(2, 80))
 def test_every_bid_is_on_an_auction_that_is_there_by_a_user_who_is_there(ticks):
-    found = rows(opened(LoadGenerator("AUCTION", 100)), [Increment((), 0, ticks, ticks)])
-    ids = {output: {row[0] for of, row in found if of == output} for output in GENERATED["AUCTION"]}
+    counts = rows(opened(LoadGenerator("AUCTION", 100)), [Increment((), 0, ticks, ticks)])
+    ids = {
+        output: {row[0] for of, row in counts if of == output} for output in GENERATED["AUCTION"]
+    }
     assert len(ids["auctions"]) == ticks - 1
-    assert {row[2] for of, row in found if of == "bids"} <= ids["auctions"]
-    assert {row[1] for of, row in found if of in ("bids", "auctions")} <= ids["users"]
-    assert {row[1] for of, row in found if of in ("users", "accounts")} == ids["organizations"]
+    assert {row[2] for of, row in counts if of == "bids"} <= ids["auctions"]
+    assert {row[1] for of, row in counts if of in ("bids", "auctions")} <= ids["users"]
+    assert {row[1] for of, row in counts if of in ("users", "accounts")} == ids["organizations"]
 
 
 def test_offsets_that_are_given_up_yield_nothing():

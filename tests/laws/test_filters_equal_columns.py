@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from fixtures.lakes import updates_table
-from fixtures.plans import call, desc_of, get, rows, shown
+from fixtures.plans import call, desc_of, get, row_text, rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -122,18 +122,18 @@ def test_where_shows_the_rows_for_which_the_column_is_true(type: ScalarType, roo
                 predicate = data.draw(predicates(type))
                 mapped = Map(get(TABLE, desc), (predicate,), flagged)
                 for place in places:
-                    found = engine.run(
+                    answer = engine.run(
                         Filter(get(TABLE, desc), (predicate,)), Finishing(), {TABLE: place}, now
                     )
                     shown_rows = rows(engine.run(mapped, Finishing(), {TABLE: place}, now))
-                    wanted = Counter(shown(row[:1]) for row in shown_rows if row[1])
-                    assert Counter(map(shown, rows(found))) == wanted
+                    expected = Counter(row_text(row[:1]) for row in shown_rows if row[1])
+                    assert Counter(map(row_text, rows(answer))) == expected
                     both = Project(Filter(mapped, (ColumnRef(1, BOOLEAN),)), (0,), desc)
                     assert (
                         Counter(
-                            map(shown, rows(engine.run(both, Finishing(), {TABLE: place}, now)))
+                            map(row_text, rows(engine.run(both, Finishing(), {TABLE: place}, now)))
                         )
-                        == wanted
+                        == expected
                     )
 
     law()

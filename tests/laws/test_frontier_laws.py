@@ -114,13 +114,13 @@ def test_frontiers_do_what_the_model_does(consensus_url: str) -> None:
         def claim(
             self, group: str, at: Timestamp, owner: str, lease: int, payload: dict[str, int]
         ) -> Any:
-            found = self.model.groups[group]
+            frontier = self.model.groups[group]
 
             def expected() -> None:
-                if found.claim:
+                if frontier.claim:
                     raise ClaimConflict(group)
-                if at < found.upper:
-                    raise UpperMismatch(group, expected=at, found=found.upper)
+                if at < frontier.upper:
+                    raise UpperMismatch(group, expected=at, found=frontier.upper)
 
             claim = self.both(
                 expected,
@@ -135,22 +135,22 @@ def test_frontiers_do_what_the_model_does(consensus_url: str) -> None:
                     payload,
                     self.model.now + lease,
                 )
-                found.claim = claim
+                frontier.claim = claim
             return group, claim
 
         @rule(target=claims, group=GROUPS, owner=OWNERS, lease=LEASES)
         def take_over(self, group: str, owner: str, lease: int) -> Any:
-            found = self.model.groups[group]
+            frontier = self.model.groups[group]
 
             def expected() -> None:
                 if (
-                    found.claim
-                    and found.claim.owner != owner
-                    and self.model.now < found.claim.lease_until
+                    frontier.claim
+                    and frontier.claim.owner != owner
+                    and self.model.now < frontier.claim.lease_until
                 ):
                     raise ClaimConflict(group)
 
-            before = found.claim
+            before = frontier.claim
             claim = self.both(
                 expected,
                 lambda: self.frontiers().take_over(self.real(group), owner=owner, lease_ms=lease),
@@ -159,7 +159,7 @@ def test_frontiers_do_what_the_model_does(consensus_url: str) -> None:
                 assert before is not None
                 assert claim.id != before.id
                 assert (claim.at, claim.payload, claim.owner) == (before.at, before.payload, owner)
-                found.claim = claim
+                frontier.claim = claim
             return group, claim
 
         @rule(held=claims, payload=PAYLOADS, lease=LEASES)
@@ -181,16 +181,18 @@ def test_frontiers_do_what_the_model_does(consensus_url: str) -> None:
 
         @rule(group=GROUPS, value=st.integers())
         def decide(self, group: str, value: int) -> None:
-            found = self.model.groups[group]
-            if found.claim:
+            frontier = self.model.groups[group]
+            if frontier.claim:
                 decided = self.frontiers().decide(
                     self.real(group), lambda payload: {**payload, "decision": value}
                 )
                 assert decided == replace(
-                    found.claim, id=decided.id, payload={**found.claim.payload, "decision": value}
+                    frontier.claim,
+                    id=decided.id,
+                    payload={**frontier.claim.payload, "decision": value},
                 )
-                assert decided.id != found.claim.id
-                found.claim = decided
+                assert decided.id != frontier.claim.id
+                frontier.claim = decided
 
         @rule(
             held=st.lists(claims, min_size=1, max_size=3, unique_by=lambda held: held[0]),
@@ -216,9 +218,9 @@ def test_frontiers_do_what_the_model_does(consensus_url: str) -> None:
 
             if self.both(expected, actual):
                 for group, claim in claims.items():
-                    found = self.model.groups[group]
-                    if found.claim and found.claim.id == claim.id:
-                        found.upper, found.claim, found.published = upper, None, claim.id
+                    frontier = self.model.groups[group]
+                    if frontier.claim and frontier.claim.id == claim.id:
+                        frontier.upper, frontier.claim, frontier.published = upper, None, claim.id
 
         @rule(held=claims)
         def abandon(self, held: Any) -> None:
@@ -235,21 +237,21 @@ def test_frontiers_do_what_the_model_does(consensus_url: str) -> None:
         def advance_idle(self, groups: set[str], to: Timestamp) -> None:
             complete = self.frontiers().advance_idle([self.real(group) for group in groups], to)
             for group in groups:
-                found = self.model.groups[group]
-                if found.claim is None:
-                    found.upper = max(found.upper, to)
+                frontier = self.model.groups[group]
+                if frontier.claim is None:
+                    frontier.upper = max(frontier.upper, to)
             assert complete == {
                 self.real(group) for group in groups if self.model.groups[group].upper >= to
             }
 
         @rule(group=GROUPS, since=TIMES)
         def allow_compaction(self, group: str, since: Timestamp) -> None:
-            found = self.model.groups[group]
+            frontier = self.model.groups[group]
 
             def expected() -> bool:
-                if since > found.since:
-                    if since > found.upper:
-                        raise UpperMismatch(group, expected=since, found=found.upper)
+                if since > frontier.since:
+                    if since > frontier.upper:
+                        raise UpperMismatch(group, expected=since, found=frontier.upper)
                     held = self.model.held(group)
                     if held is not None and held < since:
                         raise SinceHeld(group, new_since=since, held_at=held)
@@ -258,20 +260,22 @@ def test_frontiers_do_what_the_model_does(consensus_url: str) -> None:
             if self.both(
                 expected, lambda: self.frontiers().allow_compaction(self.real(group), since) or True
             ):
-                found.since = max(found.since, since)
+                frontier.since = max(frontier.since, since)
 
         @rule(target=holds, groups=SOME_GROUPS, at=TIMES, lease=st.none() | LEASES)
         def hold(self, groups: set[str], at: Timestamp, lease: int | None) -> Any:
             def expected() -> None:
                 for group in sorted(groups):
-                    found = self.model.groups[group]
-                    if at < found.since:
-                        raise NotReadable(group, at=at, since=found.since, upper=found.upper)
+                    frontier = self.model.groups[group]
+                    if at < frontier.since:
+                        raise NotReadable(group, at=at, since=frontier.since, upper=frontier.upper)
 
-            wanted = [self.real(group) for group in groups]
+            expected_outcome = [self.real(group) for group in groups]
             hold = self.both(
                 expected,
-                lambda: self.actors[-1][2].acquire(wanted, at, owner="reader", lease_ms=lease),
+                lambda: self.actors[-1][2].acquire(
+                    expected_outcome, at, owner="reader", lease_ms=lease
+                ),
             )
             if hold:
                 self.model.holds[hold.id] = replace(hold, groups=frozenset(groups))
@@ -317,13 +321,13 @@ def test_frontiers_do_what_the_model_does(consensus_url: str) -> None:
                 clock[0] = Timestamp(self.model.now)
                 stored = self.frontiers().get_all([self.real(group) for group in self.model.groups])
                 for name, group in self.model.groups.items():
-                    found = stored[self.real(name)]
-                    assert (found.since, found.upper, found.claim) == (
+                    frontier = stored[self.real(name)]
+                    assert (frontier.since, frontier.upper, frontier.claim) == (
                         group.since,
                         group.upper,
                         group.claim,
                     )
-                    assert found.claim is None or found.claim.at >= found.upper
+                    assert frontier.claim is None or frontier.claim.at >= frontier.upper
                 real = [self.real(group) for group in self.model.groups]
                 held = {
                     self.real(group): at
@@ -332,18 +336,24 @@ def test_frontiers_do_what_the_model_does(consensus_url: str) -> None:
                 }
                 assert self.actors[-1][2].earliest(real) == held
                 assert all(
-                    held.get(group, found.since) >= found.since for group, found in stored.items()
+                    held.get(group, frontier.since) >= frontier.since
+                    for group, frontier in stored.items()
                 )
 
         def both(self, expected: Any, actual: Any) -> Any:
             """What the real thing answers; None if it refuses, as the model must then, and for the
             same reason."""
             clock[0] = Timestamp(self.model.now)
-            wanted, got = outcome(expected), outcome(actual)
-            if isinstance(wanted, ReclockError) or isinstance(got, ReclockError):
-                assert type(wanted) is type(got), (wanted, got)
+            expected_outcome, actual_outcome = outcome(expected), outcome(actual)
+            if isinstance(expected_outcome, ReclockError) or isinstance(
+                actual_outcome, ReclockError
+            ):
+                assert type(expected_outcome) is type(actual_outcome), (
+                    expected_outcome,
+                    actual_outcome,
+                )
                 return None
-            return got
+            return actual_outcome
 
     run_state_machine_as_test(
         FrontierLaws,

@@ -62,12 +62,12 @@ class Killed(BaseException):
 @contextmanager
 def at_point(point: str, nth: int, happens: Callable[[], None]) -> Iterator[None]:
     """The ``nth`` time that ``point`` is reached, something happens."""
-    left = [point] * nth
+    places = [point] * nth
 
     def reach(name: str) -> None:
-        if name == point and left:
-            left.pop()
-            if not left:
+        if name == point and places:
+            places.pop()
+            if not places:
                 happens()
 
     with pytest.MonkeyPatch.context() as patch:
@@ -188,7 +188,7 @@ class Shop:
                 if partition == "shop.transaction/0" and at <= time
             )
             log = self.topics.kept["shop.transaction"][:end]
-            known = {
+            known_tables = {
                 number
                 for number in range(len(self.transactions))
                 if any(f'"{number}:200"'.encode() in (m or b"") for m in log)
@@ -205,7 +205,7 @@ class Shop:
                 }
                 part = {
                     n * 100 + i: 1
-                    for n in known
+                    for n in known_tables
                     for i, t in enumerate(self.transactions[n])
                     if t == table
                 }
@@ -269,10 +269,10 @@ def test_at_every_time_each_source_holds_its_part_of_what_is_bound(
             shop.check()
         collections = shop.world.source_collections(HOST)
         assert all(collections.outputs[name].pin().begins < MAXIMUM for name in shop.outputs())
-        known = sum(
+        known_count = sum(
             size
             for partition, _, size in shop.world.mapping(HOST)
             if partition == "shop.transaction/0"
         )
-        assert known == len(shop.topics.kept["shop.transaction"])
+        assert known_count == len(shop.topics.kept["shop.transaction"])
         shop.world.close()

@@ -62,11 +62,13 @@ class Run:
             return True
         frontier = Remap.of(self.bindings).frontier_at(Timestamp(self.time))
         self.bindings += mint(
-            {own.partition: own.upper for own in increments}, frontier, Timestamp(self.time)
+            {increment.partition: increment.upper for increment in increments},
+            frontier,
+            Timestamp(self.time),
         )
-        for own in increments:
-            assert own.lower == frontier.get(own.partition, 0)
-            self.bound[own.partition] = (own.upper, *own.evidence)
+        for increment in increments:
+            assert increment.lower == frontier.get(increment.partition, 0)
+            self.bound[increment.partition] = (increment.upper, *increment.evidence)
         reader = self.opened()
         for task in reader.tasks(increments, skips):
             for _, table in reader.read(task):
@@ -74,7 +76,7 @@ class Run:
                 self.read.setdefault(task.shard, []).extend(
                     (number, self.time) for number in numbers
                 )
-        return any(own.size for own in increments)
+        return any(increment.size for increment in increments)
 
     def play(self, operation: str, first: int, second: int) -> None:
         shards = self.model.open
@@ -132,12 +134,12 @@ def test_nothing_expires_unread_without_an_error(history, hours):
         run.model.put(run.model.open[0], 1)
         run.model.now += pause * HOUR_MS
         run.model.put(run.model.open[-1], 1)
-        seen = {number for read in run.read.values() for number, _ in read}
+        read_numbers = {number for read in run.read.values() for number, _ in read}
         expired = {
             own.number
             for number, shard in enumerate(run.model.shards)
             for own in shard.records
-            if own.number not in seen and own not in run.model.alive(number)
+            if own.number not in read_numbers and own not in run.model.alive(number)
         }
         if not run.bound:
             before |= expired  # the source begins with what there is
@@ -182,11 +184,11 @@ def test_resnapshot_goes_on_with_what_a_stream_has_left():
     run.step(anew=True)
     assert not run.opened().is_replaced(run.bound)
     run.settle()
-    left = [run.model.alive(shard)[0].number for shard in (0, 1)]
+    oldest_numbers = [run.model.alive(shard)[0].number for shard in (0, 1)]
     first = [run.model.shards[shard].records[0].number for shard in (0, 1)]
     assert [[number for number, _ in run.read[shard]] for shard in (0, 1)] == [
-        [first[0], left[0]],
-        [first[1], left[1]],
+        [first[0], oldest_numbers[0]],
+        [first[1], oldest_numbers[1]],
     ]
 
 
@@ -200,7 +202,7 @@ def test_every_record_of_every_stream_of_a_name_is_read_once(streams):
             run.play(*operation)
         run.settle()
         for number, shard in enumerate(run.model.shards):
-            written.setdefault(number, []).extend(own.number for own in shard.records)
+            written.setdefault(number, []).extend(record.number for record in shard.records)
         assert not run.opened().is_replaced(run.bound)
         run.model.create_again(shards)
         run.model.put(0, 2)
@@ -212,7 +214,7 @@ def test_every_record_of_every_stream_of_a_name_is_read_once(streams):
             run.step(anew=True)
     run.settle()
     for number, shard in enumerate(run.model.shards):
-        written.setdefault(number, []).extend(own.number for own in shard.records)
+        written.setdefault(number, []).extend(record.number for record in shard.records)
     read = {shard: [number for number, _ in records] for shard, records in run.read.items()}
     assert read == {shard: numbers for shard, numbers in written.items() if numbers}
 

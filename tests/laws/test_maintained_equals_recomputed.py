@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from fixtures.examples import examples
 from fixtures.lakes import updates_table
-from fixtures.plans import aggregate, call, desc_of, get, rows, shown
+from fixtures.plans import aggregate, call, desc_of, get, row_text, rows
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -93,11 +93,11 @@ ORDER = (Ordering(1, is_descending=True), Ordering(2))
 def _over(parts: st.SearchStrategy[Plan]) -> st.SearchStrategy[Plan]:
     """Every operator over ``parts``; all plans have the columns of ``DESC``."""
 
-    def joined(one: Plan, other: Plan, kind: JoinKind, keys: Any, residual: bool) -> Plan:
+    def joined(left: Plan, right: Plan, kind: JoinKind, keys: Any, residual: bool) -> Plan:
         desc = DESC if kind in (JoinKind.SEMI, JoinKind.ANTI) else BOTH
         join = Join(
-            one,
-            other,
+            left,
+            right,
             kind,
             keys,
             (call("<=", NUMBER, ColumnRef(4, BIGINT)),) if residual else (),
@@ -105,10 +105,10 @@ def _over(parts: st.SearchStrategy[Plan]) -> st.SearchStrategy[Plan]:
         )
         return join if desc is DESC else Project(join, (0, 4, 2), DESC)
 
-    def reduced(one: Plan, groups: tuple[int, ...], function: str) -> Plan:
+    def reduced(left: Plan, groups: tuple[int, ...], function: str) -> Plan:
         aggregates = (aggregate("count"), aggregate("max", REAL), aggregate(function, NUMBER))
         reduce = Reduce(
-            one,
+            left,
             groups,
             aggregates,
             RelationDesc(
@@ -128,9 +128,10 @@ def _over(parts: st.SearchStrategy[Plan]) -> st.SearchStrategy[Plan]:
     numbered = RelationDesc((*DESC.columns, *desc_of(BIGINT).columns))
     flags = st.booleans()
     return st.one_of(
-        st.builds(lambda one: Filter(one, (call(">", NUMBER, 0),)), parts),
+        st.builds(lambda left: Filter(left, (call(">", NUMBER, 0),)), parts),
         st.builds(
-            lambda one: Project(Map(one, (call("+", NUMBER, 1),), numbered), (0, 3, 2), DESC), parts
+            lambda left: Project(Map(left, (call("+", NUMBER, 1),), numbered), (0, 3, 2), DESC),
+            parts,
         ),
         st.builds(joined, parts, parts, st.sampled_from(JoinKind), st.sampled_from(KEYS), flags),
         st.builds(
@@ -139,17 +140,17 @@ def _over(parts: st.SearchStrategy[Plan]) -> st.SearchStrategy[Plan]:
             st.sampled_from([(0,), (0, 1), ()]),
             st.sampled_from(["max", "min", "count"]),
         ),
-        st.builds(lambda one: Distinct(one), parts),
+        st.builds(lambda left: Distinct(left), parts),
         st.builds(
-            lambda one, groups, limit, by: TopK(one, groups, ORDER, limit, by),
+            lambda left, groups, limit, by: TopK(left, groups, ORDER, limit, by),
             parts,
             st.sampled_from([(0,), (0, 1), ()]),
             st.integers(1, 2),
             st.integers(0, 1),
         ),
         st.builds(
-            lambda one, groups, function, frame: Project(
-                Window(one, groups, ORDER, function, numbered, frame), (0, 3, 2), DESC
+            lambda left, groups, function, frame: Project(
+                Window(left, groups, ORDER, function, numbered, frame), (0, 3, 2), DESC
             ),
             parts,
             st.sampled_from([(0,), ()]),
@@ -171,9 +172,9 @@ def _over(parts: st.SearchStrategy[Plan]) -> st.SearchStrategy[Plan]:
                 [Frame(), Frame(None, None), Frame(-1, 0, is_range=False), Frame(0, None)]
             ),
         ),
-        st.builds(lambda one, other: Union((one, other), DESC), parts, parts),
+        st.builds(lambda left, right: Union((left, right), DESC), parts, parts),
         st.builds(
-            lambda kind, one, other: kind(one, other),
+            lambda kind, left, right: kind(left, right),
             st.sampled_from([Except, Intersect]),
             parts,
             parts,
@@ -197,15 +198,15 @@ change = st.tuples(st.integers(0, 1), row, st.integers(1, 4), st.integers(-2, 2)
 def possible(changes: Sequence[tuple[int, Row, int, int]], side: int) -> list[Update]:
     """The changes of one input, less those that would leave a row there fewer than no times."""
     counts: Counter[str] = Counter()
-    kept = []
+    updates = []
     for _, values, time, diff in sorted((c for c in changes if c[0] == side), key=lambda c: c[2]):
         canonical = tuple(
             0.0 if value == 0 and isinstance(value, float) else value for value in values
         )
-        if diff and counts[shown(canonical)] + diff >= 0:
-            counts[shown(canonical)] += diff
-            kept.append(Update(canonical, Timestamp(time), diff))
-    return kept
+        if diff and counts[row_text(canonical)] + diff >= 0:
+            counts[row_text(canonical)] += diff
+            updates.append(Update(canonical, Timestamp(time), diff))
+    return updates
 
 
 def check(
@@ -229,7 +230,7 @@ def check(
             )
         inputs[id] = CollectionInput(collection.pin())
     index = lake.create(INDEX, plan.desc)
-    kept = maintainer(plan, plan.desc)
+    view = maintainer(plan, plan.desc)
     upper = since = Timestamp(0)
     for at in sorted(pauses):
         changes = change_times(
@@ -244,24 +245,24 @@ def check(
             limit=limit,
         )
         previous = Timestamp(upper - 1) if upper else None
-        updates = refresh(kept, engine, inputs, index.pin(), previous, decided.times).updates
+        updates = refresh(view, engine, inputs, index.pin(), previous, decided.times).updates
         upper, since = Timestamp(max(upper, at + 1)), Timestamp(max(since, decided.since or 0))
         if index.upper() < upper:
             index.append(updates, expected_upper=index.upper(), new_upper=upper)
     for time in range(since, upper):
         answer = engine.run(plan, Finishing(), inputs, Timestamp(time))
-        recomputed = Counter(map(shown, rows(answer)))
+        recomputed = Counter(map(row_text, rows(answer)))
         maintained = {
-            shown([record[name] for name in plan.desc.names]): record[DIFF_COLUMN]
+            row_text([record[name] for name in plan.desc.names]): record[DIFF_COLUMN]
             for record in index.pin().snapshot(Timestamp(time)).to_pylist()
         }
         assert maintained == recomputed, f"at {time}"
     earlier, last = Timestamp(min(pauses) - 1), Timestamp(max(pauses))
-    held = Counter(map(shown, rows(engine.run(plan, Finishing(), inputs, earlier))))
+    contents = Counter(map(row_text, rows(engine.run(plan, Finishing(), inputs, earlier))))
     for *values, diff in rows(engine.compare(plan, inputs, last, earlier, {})):
-        held[shown(values)] += diff
-    assert +held == held, "a row was taken away that was not there"
-    assert +held == Counter(map(shown, rows(engine.run(plan, Finishing(), inputs, last))))
+        contents[row_text(values)] += diff
+    assert +contents == contents, "a row was taken away that was not there"
+    assert +contents == Counter(map(row_text, rows(engine.run(plan, Finishing(), inputs, last))))
 
 
 @pytest.fixture(scope="module")

@@ -104,7 +104,7 @@ def _over(part: st.SearchStrategy[Plan]) -> st.SearchStrategy[Plan]:
     return st.one_of(
         part,
         st.builds(_distinct, part),
-        st.builds(lambda one, other: Union((one, other), DESC), part, part),
+        st.builds(lambda left, right: Union((left, right), DESC), part, part),
         st.builds(
             _joined,
             part,
@@ -114,13 +114,14 @@ def _over(part: st.SearchStrategy[Plan]) -> st.SearchStrategy[Plan]:
         ),
         # where one side decides, DuckDB reads no other, and meets no error of it
         st.builds(
-            lambda kind, one, other: kind(one, other),
+            lambda kind, left, right: kind(left, right),
             st.sampled_from([Except, Intersect]),
             part.filter(_is_total),
             part.filter(_is_total),
         ),
         st.builds(
-            lambda one: Project(Map(one, (call("/", 6, NUMBER),), BOTH_AND), (0, 3, 2), DESC), part
+            lambda left: Project(Map(left, (call("/", 6, NUMBER),), BOTH_AND), (0, 3, 2), DESC),
+            part,
         ),
     )
 
@@ -289,7 +290,7 @@ def test_the_law_finds_a_planted_bug(
 ) -> None:
     plant, plans = PLANTED[planted]
     plant(monkeypatch)
-    found = settings(
+    example = settings(
         max_examples=2000,
         derandomize=True,
         database=None,
@@ -297,7 +298,7 @@ def test_the_law_finds_a_planted_bug(
         report_multiple_bugs=False,
     )
     with pytest.raises((AssertionError, ReclockError)):
-        found(_law(bench, plans, few_rows, keeps_groups=st.just(False)))()
+        example(_law(bench, plans, few_rows, keeps_groups=st.just(False)))()
 
 
 def test_a_predicate_is_not_evaluated_on_rows_of_other_times(bench: Bench) -> None:

@@ -34,7 +34,7 @@ def test_the_oracle_keeps_its_guarantees(consensus_url: str) -> None:
     names = iter(range(1_000_000))
 
     class OracleLaws(RuleBasedStateMachine):
-        given = Bundle("given")
+        timestamps = Bundle("given")
 
         @initialize(floor=TIMES)
         def begin(self, floor: Timestamp) -> None:
@@ -63,7 +63,7 @@ def test_the_oracle_keeps_its_guarantees(consensus_url: str) -> None:
             assert answer == self.read
             self.log("read", answer)
 
-        @rule(target=given, actor=ACTORS)
+        @rule(target=timestamps, actor=ACTORS)
         def write_ts(self, actor: int) -> Timestamp:
             answer = self.actors[actor].write_ts(self.timeline)
             assert answer == max(self.write + 1, self.now)
@@ -71,11 +71,11 @@ def test_the_oracle_keeps_its_guarantees(consensus_url: str) -> None:
             self.log("write", answer)
             return answer
 
-        @rule(actor=ACTORS, ts=given)
+        @rule(actor=ACTORS, ts=timestamps)
         def apply_what_was_given(self, actor: int, ts: Timestamp) -> None:
             self.apply(actor, ts)
 
-        @rule(target=given, actor=ACTORS, ts=TIMES)
+        @rule(target=timestamps, actor=ACTORS, ts=TIMES)
         def apply_any_time(self, actor: int, ts: Timestamp) -> object:
             self.apply(actor, ts)
             return multiple()

@@ -184,11 +184,11 @@ def _no_row_decides(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _null_is_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = rules.KeyFilter.condition
+    condition = rules.KeyFilter.condition
     monkeypatch.setattr(
         rules.KeyFilter,
         "condition",
-        lambda *given: known(*given).replace("IS NOT DISTINCT FROM", "="),
+        lambda *given: condition(*given).replace("IS NOT DISTINCT FROM", "="),
     )
 
 
@@ -226,11 +226,11 @@ def _errors_leave_no_gap(monkeypatch: pytest.MonkeyPatch) -> None:
     changed, last = maintenance._changed, []
 
     def planted(
-        maintainer: Any, engine: Any, given: Any, before: Any, time: Any, previous_result: Any
+        maintainer: Any, engine: Any, inputs: Any, before: Any, time: Any, previous_result: Any
     ) -> Any:
         begun = last[-1] if before is not None else None
         last.append(time)
-        return changed(maintainer, engine, given, begun, time, previous_result)
+        return changed(maintainer, engine, inputs, begun, time, previous_result)
 
     monkeypatch.setattr(maintenance, "_changed", planted)
 

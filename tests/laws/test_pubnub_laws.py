@@ -61,11 +61,17 @@ class Run:
         if is_lost:
             return
         frontier = Remap.of(self.bindings).frontier_at(Timestamp(self.time))
-        assert all(own.lower == frontier.get(own.partition, 0) for own in increments)
-        self.bindings += mint(
-            {own.partition: own.upper for own in increments}, frontier, Timestamp(self.time)
+        assert all(
+            increment.lower == frontier.get(increment.partition, 0) for increment in increments
         )
-        self.bound |= {own.partition: (own.upper, *own.evidence) for own in increments}
+        self.bindings += mint(
+            {increment.partition: increment.upper for increment in increments},
+            frontier,
+            Timestamp(self.time),
+        )
+        self.bound |= {
+            increment.partition: (increment.upper, *increment.evidence) for increment in increments
+        }
         self.heard += [(timetoken, self.time) for timetoken in heard]
 
     def play(self, operation: str, first: int, second: int) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from fixtures.maintaining import Bench, possible
-from fixtures.plans import call, desc_of, get, rows, shown
+from fixtures.plans import call, desc_of, get, row_text, rows
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -65,7 +65,7 @@ def _law(bench: Bench) -> Callable[[], None]:
             if update.time <= at and (not is_filtered or update.row[1] == 1):
                 values: list[Any] = [update.row[column] for column in columns]
                 expected[
-                    shown(
+                    row_text(
                         [
                             0.0 if value == 0.0 and isinstance(value, float) else value
                             for value in values
@@ -73,7 +73,7 @@ def _law(bench: Bench) -> Callable[[], None]:
                     )
                 ] += update.diff
         answer = bench.engine.run(plan, Finishing(), inputs, Timestamp(at))
-        assert Counter(map(shown, rows(answer))) == +expected
+        assert Counter(map(row_text, rows(answer))) == +expected
 
     return law
 

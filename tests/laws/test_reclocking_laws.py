@@ -79,31 +79,33 @@ def test_every_offset_is_mapped_to_exactly_one_time_and_no_later_offset_to_an_ea
 @given(st.lists(st.lists(st.integers(1, 4), max_size=6), max_size=3), st.data())
 def test_all_of_one_upstream_transaction_has_one_time(lengths, data):
     """Reached anywhere, even inside a transaction, bound only at the end of one."""
-    boundaries = {p: [sum(own[: i + 1]) for i in range(len(own))] for p, own in enumerate(lengths)}
+    boundaries = {
+        p: [sum(sizes[: i + 1]) for i in range(len(sizes))] for p, sizes in enumerate(lengths)
+    }
     looks = sorted(data.draw(st.lists(st.integers(0, 24), max_size=6)))
     steps = [
         (
             Timestamp(10 * i),
             {
-                p: max((end for end in own if end <= look), default=0)
-                for p, own in boundaries.items()
+                p: max((end for end in sizes if end <= look), default=0)
+                for p, sizes in boundaries.items()
             },
         )
         for i, look in enumerate(looks)
     ]
     remap = Remap.of(run(steps))
-    for p, own in boundaries.items():
-        for lower, upper in zip([0, *own], own, strict=False):
+    for p, sizes in boundaries.items():
+        for lower, upper in zip([0, *sizes], sizes, strict=False):
             assert len({remap.time_of(p, offset) for offset in range(lower, upper)}) == 1
 
 
 @given(histories, st.data())
 def test_a_restart_at_any_point_gives_the_same_mapping(steps, data):
-    kept = data.draw(st.integers(0, len(steps)))
-    before = run(steps[:kept])
+    restart_at = data.draw(st.integers(0, len(steps)))
+    before = run(steps[:restart_at])
     stored = data.draw(st.permutations(before))
-    repeated = steps[kept - 1 : kept] if data.draw(st.booleans()) else []
-    assert Remap.of(run([*repeated, *steps[kept:]], stored)) == Remap.of(run(steps))
+    repeated = steps[restart_at - 1 : restart_at] if data.draw(st.booleans()) else []
+    assert Remap.of(run([*repeated, *steps[restart_at:]], stored)) == Remap.of(run(steps))
 
 
 DESC = RelationDesc((Column("object_key", TEXT, False),))
@@ -127,16 +129,16 @@ def progress(bindings):
 @given(histories, st.integers(0, 80).map(Timestamp))
 def test_compaction_changes_no_progress_and_no_frontier_from_since_on(steps, since):
     bindings = run(steps)
-    kept = compacted(bindings, since)
-    assert len({binding.partition for binding in kept if binding.time <= since}) == sum(
-        b.time <= since for b in kept
+    remaining = compacted(bindings, since)
+    assert len({binding.partition for binding in remaining if binding.time <= since}) == sum(
+        b.time <= since for b in remaining
     )
     final = steps[-1][1] if steps else {}
     later = [
         (Timestamp(time + 200), {p: n + final.get(p, 0) for p, n in reached.items()})
         for time, reached in steps
     ]
-    for before, after in ((bindings, kept), (run(later, bindings), run(later, kept))):
+    for before, after in ((bindings, remaining), (run(later, bindings), run(later, remaining))):
         assert advance(progress(after), since) == advance(progress(before), since)
         for time in range(since, since + 90):
             assert Remap.of(after).frontier_at(Timestamp(time)) == Remap.of(before).frontier_at(
@@ -149,14 +151,14 @@ def test_progress_has_one_row_a_partition_at_each_time_the_last_that_was_bound(s
     remap = Remap.of(run(steps))
     changes = progress(run(steps))
     for time, _ in steps:
-        held = consolidate(
+        contents = consolidate(
             Update(change.row, time, change.diff) for change in changes if change.time <= time
         )
-        assert {change.row[1]: change.row[2] for change in held} == remap.frontier_at(time)
-        assert all(change.diff == 1 for change in held)
+        assert {change.row[1]: change.row[2] for change in contents} == remap.frontier_at(time)
+        assert all(change.diff == 1 for change in contents)
         assert all(
             change.row[0] == max(t for t in remap.partitions[change.row[1]].times if t <= time)
-            for change in held
+            for change in contents
         )
 
 

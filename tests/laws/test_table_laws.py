@@ -58,7 +58,7 @@ def test_every_time_reads_as_the_model_whoever_applies_what_when(
     model = {id: Counter() for id in IDS}
     last_write = dict.fromkeys(IDS, 0)
     history = [(0, {id: {} for id in IDS})]
-    begun = []
+    started = []
     stale = []
     compacted = 0
 
@@ -83,9 +83,9 @@ def test_every_time_reads_as_the_model_whoever_applies_what_when(
                 finally:
                     tables_module.STAGED_FROM_BYTES = before
             case ("begin", reads, writes):
-                begun.append((reads, writes, oracle.read_ts(EPOCH_MS)))
-            case ("commit", index) if begun:
-                reads, writes, read_at = begun.pop(index % len(begun))
+                started.append((reads, writes, oracle.read_ts(EPOCH_MS)))
+            case ("commit", index) if started:
+                reads, writes, read_at = started.pop(index % len(started))
                 change = {writes: {"t": len(history)}}
                 is_stale = any(last_write[id] > read_at for id in reads)
                 if is_stale:

@@ -13,7 +13,7 @@ import pytest
 from fixtures.examples import examples, plant_some
 from fixtures.lakes import updates_of
 from fixtures.maintaining import Bench, dense_histories
-from fixtures.plans import aggregate, call, desc_of, get, shown
+from fixtures.plans import aggregate, call, desc_of, get, row_text
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -123,7 +123,7 @@ def _at_due_times(bench: Bench, name: str) -> Callable[[], None]:
     def law(plan: Plan, updates: Any, since: int) -> None:
         inputs, _ = bench.inputs(_sides(updates))
         changes = {update.time for side in updates for update in side if update.time > since}
-        found = with_due_times(
+        steps = with_due_times(
             plan,
             changes,
             since=Timestamp(since),
@@ -132,12 +132,12 @@ def _at_due_times(bench: Bench, name: str) -> Callable[[], None]:
         )
         answers = [bench.answer(plan, inputs, Timestamp(time)) for time in range(LAST + 3)]
         changed = {at for at in range(since + 1, LAST + 1) if answers[at] != answers[at - 1]}
-        assert changed <= set(found.times)
-        assert found.times == sorted(set(found.times))
-        assert found.next_due is not None
+        assert changed <= set(steps.times)
+        assert steps.times == sorted(set(steps.times))
+        assert steps.next_due is not None
         later = {at for at in range(LAST + 1, LAST + 3) if answers[at] != answers[at - 1]}
-        assert all(found.next_due <= at for at in later)
-        assert later or found.next_due > LAST
+        assert all(steps.next_due <= at for at in later)
+        assert later or steps.next_due > LAST
 
     return law
 
@@ -179,18 +179,18 @@ def _in_one_step(bench: Bench, plans: st.SearchStrategy[Plan]) -> Callable[[], N
         kept = maintainer(plan, plan.desc, index)
         built = refresh_each(kept, bench.engine, inputs, None, None, [Timestamp(last)]).updates
         before = PreviousResult(None, Timestamp(0), built, index)
-        found = bench.engine.changes(
+        changes = bench.engine.changes(
             plan, plan.desc, inputs, Timestamp(last), Timestamp(LAST), before, by_time=True
         ).batches.read_all()
         bench.engine.forget_index(index)
-        updates_found = updates_of(pa.concat_tables([built, found.cast(built.schema)]))
+        updates_found = updates_of(pa.concat_tables([built, changes.cast(built.schema)]))
         for time in range(last, LAST + 1):
-            held: Counter[str] = Counter()
+            contents: Counter[str] = Counter()
             for update in updates_found:
                 if update.time <= time:
-                    held[shown(update.row)] += update.diff
+                    contents[row_text(update.row)] += update.diff
             answered = bench.answer(plan, inputs, Timestamp(time))
-            assert {row: count for row, count in held.items() if count} == answered, time
+            assert {row: count for row, count in contents.items() if count} == answered, time
 
     return law
 

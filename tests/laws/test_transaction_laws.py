@@ -82,25 +82,25 @@ def test_every_transaction_is_bound_whole_once_and_in_order(
             events = upstream.events[partition]
             end = len(events) if is_last else data.draw(st.integers(lower[partition], len(events)))
             read[partition] = Stretch(name, events[lower[partition] : end], end)
-        found = cut(
+        cut_log = cut(
             upstream.log[log_lower:log_end], {ended.id for ended in upstream.log[:log_lower]}, read
         )
-        bound += [ended.id for ended in found.bound]
+        bound += [ended.id for ended in cut_log.bound]
         for partition, stretch in read.items():
             for event in stretch.events:
                 if (
-                    event.offset < found.uppers[partition]
-                    and event.offset not in found.dropped[partition]
+                    event.offset < cut_log.uppers[partition]
+                    and event.offset not in cut_log.dropped[partition]
                 ):
                     key = (event.transaction or "", COLLECTIONS[partition], event.order)
                     assert key not in at_step, "twice"
                     at_step[key] = step
-                    assert event.transaction in {ended.id for ended in found.bound}, (
+                    assert event.transaction in {ended.id for ended in cut_log.bound}, (
                         "not with its transaction"
                     )
-            lower[partition] = found.uppers[partition]
-        if found.bound:
-            log_lower = found.bound[-1].offset + 1
+            lower[partition] = cut_log.uppers[partition]
+        if cut_log.bound:
+            log_lower = cut_log.bound[-1].offset + 1
 
     assert bound == [f"t{id}" for id in range(len(plan))]
     expected = {
@@ -113,21 +113,27 @@ def test_every_transaction_is_bound_whole_once_and_in_order(
     assert lower == {partition: len(events) for partition, events in upstream.events.items()}
 
 
-def reading(there: Mapping[Partition, Stretch]) -> Reading:
+def reading(stretches: Mapping[Partition, Stretch]) -> Reading:
     """Reads what is there, no further than it has to."""
 
     def read(
-        uppers: Mapping[Partition, int], known: Set[str], new: Set[str]
+        uppers: Mapping[Partition, int], known_ids: Set[str], new: Set[str]
     ) -> Mapping[Partition, Stretch]:
-        found = {}
-        for partition, stretch in there.items():
-            rest = [event for event in stretch.events if event.offset >= uppers.get(partition, 0)]
+        parts_read = {}
+        for partition, stretch in stretches.items():
+            remaining = [
+                event for event in stretch.events if event.offset >= uppers.get(partition, 0)
+            ]
             end = next(
-                (n for n, event in enumerate(rest) if event.transaction not in known | new),
-                len(rest),
+                (
+                    n
+                    for n, event in enumerate(remaining)
+                    if event.transaction not in known_ids | new
+                ),
+                len(remaining),
             )
-            found[partition] = Stretch(stretch.collection, rest[: end + 1], stretch.upper)
-        return found
+            parts_read[partition] = Stretch(stretch.collection, remaining[: end + 1], stretch.upper)
+        return parts_read
 
     return read
 
@@ -147,7 +153,7 @@ def test_a_late_collection_has_its_part_of_the_log_or_waits(
     first = {
         p: 0 if again else data.draw(st.integers(0, len(upstream.events[p]))) for p in COLLECTIONS
     }
-    known = {ended.id for ended in log}
+    known_ids = {ended.id for ended in log}
     ends = {p: data.draw(st.integers(first[p], len(upstream.events[p]))) for p in COLLECTIONS}
     read, whole = (
         {
@@ -160,13 +166,13 @@ def test_a_late_collection_has_its_part_of_the_log_or_waits(
         (event.transaction, event.order)
         for events in upstream.events.values()
         for event in events
-        if event.transaction in known
+        if event.transaction in known_ids
     }
-    there = {
+    stretches = {
         (event.transaction, event.order)
         for stretch in read.values()
         for event in stretch.events
-        if event.transaction in known
+        if event.transaction in known_ids
     }
 
     parts = [
@@ -174,19 +180,19 @@ def test_a_late_collection_has_its_part_of_the_log_or_waits(
         for size in [data.draw(st.integers(1, 4))]
         for at in range(0, len(log), size)
     ]
-    found = caught_up(parts, reading(read))
-    if isinstance(found, Missing):
-        assert there < part
-        assert found.count
+    caught = caught_up(parts, reading(read))
+    if isinstance(caught, Missing):
+        assert stretches < part
+        assert caught.count
         in_the_end = caught_up(parts, reading(whole))
-        assert not found.are_gone or isinstance(in_the_end, Missing)
+        assert not caught.are_gone or isinstance(in_the_end, Missing)
         assert ends != {p: len(upstream.events[p]) for p in COLLECTIONS} or any(first.values())
         return
     bound = [
         (event.transaction, event.order)
         for partition, stretch in read.items()
         for event in stretch.events
-        if event.offset < found.uppers[partition] and event.offset not in found.dropped[partition]
+        if event.offset < caught.uppers[partition] and event.offset not in caught.dropped[partition]
     ]
     assert sorted(bound) == sorted(part)
 

@@ -75,12 +75,14 @@ def test_a_source_may_have_a_retention_of_its_own(world: World) -> None:
     world.refresh()
     assert world.maintain(group).since_after == 1_201
     world.sql("CREATE SOURCE kept FROM LOAD GENERATOR COUNTER WITH (START '1970-01-01 00:00:01')")
-    kept = world.id_of("kept")
+    kept_id = world.id_of("kept")
     world.environment.control_plane.storage_controller.step()
-    world.environment.stores.frontiers.advance_backfilled(kept, T(1_301), is_over=True)
-    assert world.maintain(kept).since_after == 1_000  # what it was given, unless it says otherwise
+    world.environment.stores.frontiers.advance_backfilled(kept_id, T(1_301), is_over=True)
+    assert (
+        world.maintain(kept_id).since_after == 1_000
+    )  # what it was given, unless it says otherwise
     world.sql("ALTER SOURCE kept SET (RETAIN HISTORY FOR '1ms')")
-    assert world.maintain(kept).since_after == 1_300
+    assert world.maintain(kept_id).since_after == 1_300
     [(_, text)] = world.sql("SHOW CREATE SOURCE kept")
     assert "RETAIN HISTORY FOR '1ms'" in text
 
@@ -183,11 +185,11 @@ def test_a_query_that_maintenance_overtakes_begins_again(
     """Between choosing its files and reading them, they are compacted and vacuumed."""
     group = fill(world)
     expected = world.sql(WORDS.format(at=1_200))
-    peek, begun = peeks.peek, []
+    peek, started = peeks.peek, []
 
     def overtaken(*arguments, **options):
-        begun.append(None)
-        if len(begun) == 1:
+        started.append(None)
+        if len(started) == 1:
             for _ in range(2):
                 world.maintain(group)
                 world.now += 1_001
@@ -195,25 +197,25 @@ def test_a_query_that_maintenance_overtakes_begins_again(
 
     monkeypatch.setattr(peeks, "peek", overtaken)
     assert world.sql(WORDS.format(at=1_200)) == expected
-    assert len(begun) == 2
+    assert len(started) == 2
 
 
 def test_a_query_whose_index_is_compacted_meanwhile_computes_the_view(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(world)
-    index, prepare, begun = world.id_of("totals_primary_idx"), queries.QueryExecution.prepare, []
+    index, prepare, started = world.id_of("totals_primary_idx"), queries.QueryExecution.prepare, []
 
     def overtaken(query: queries.QueryExecution) -> queries.ReadPlan:
         ready = prepare(query)
-        begun.append(len(ready.indexes))
-        if len(begun) == 1:
+        started.append(len(ready.indexes))
+        if len(started) == 1:
             world.environment.stores.frontiers.allow_compaction(index, T(1_200))
         return ready
 
     monkeypatch.setattr(queries.QueryExecution, "prepare", overtaken)
     assert world.sql(TOTALS.format(at=1_190)) == [("a", 19), ("b", 10), ("c", 9)]
-    assert begun == [1, 0]
+    assert started == [1, 0]
 
 
 def test_what_fails_for_one_collection_stops_no_other_and_is_reported(
@@ -318,20 +320,20 @@ def test_a_dropped_object_goes_once_nobody_reads_it(world: World) -> None:
 
 
 def test_what_a_crash_or_a_late_refresh_left_of_dropped_objects_is_swept(world: World) -> None:
-    group, kept = world.create("words"), world.create("kept")
+    group, kept_id = world.create("words"), world.create("kept")
     world.sql("DROP SOURCE words")
     world.environment.control_plane.storage_controller.step()
     orphan = StorageCollectionId(GlobalId(group))
     newer = StorageCollectionId(GlobalId("u9999"))
     for id in (orphan, newer):
         world.environment.stores.lake.create(id, RelationDesc((Column("word", TEXT),)))
-    for owner in (group, kept, "a sink"):
-        world.environment.stores.holds.acquire([kept], T(1_000), owner=owner, lease_ms=None)
-    world.environment.stores.holds.acquire([kept], T(1_000), owner="gone", lease_ms=0)
+    for owner in (group, kept_id, "a sink"):
+        world.environment.stores.holds.acquire([kept_id], T(1_000), owner=owner, lease_ms=None)
+    world.environment.stores.holds.acquire([kept_id], T(1_000), owner="gone", lease_ms=0)
     report = sweep(world.environment)
     assert (report.orphans, report.holds) == ((orphan,), 1)
     assert world.environment.stores.lake.exists(newer)
-    assert world.environment.stores.holds.lasting_owners() == {kept, "a sink"}
+    assert world.environment.stores.holds.lasting_owners() == {kept_id, "a sink"}
     assert sweep(world.environment).orphans == ()
 
 

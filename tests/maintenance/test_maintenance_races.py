@@ -38,10 +38,10 @@ def test_maintainers_a_writer_and_readers_do_not_disturb_each_other(
 
     def work(step) -> threading.Thread:
         def repeat() -> None:
-            with Environment.open(tmp_path, clock=lambda: Timestamp(world.now)) as own:
+            with Environment.open(tmp_path, clock=lambda: Timestamp(world.now)) as environment:
                 while not over.is_set():
                     try:
-                        step(own)
+                        step(environment)
                     except Exception as failure:
                         failures.append(failure)
                         return
@@ -50,16 +50,16 @@ def test_maintainers_a_writer_and_readers_do_not_disturb_each_other(
         thread.start()
         return thread
 
-    def maintain(own: Environment) -> None:
-        report = maintenance.run(own)
+    def maintain(environment: Environment) -> None:
+        report = maintenance.run(environment)
         failures.extend(report.failed.values())
         runs.append(report)
 
-    def read(own: Environment) -> None:
+    def read(environment: Environment) -> None:
         """There is one row for each tick so far, numbered by its time, and no tick is missing that
         was published before."""
-        published = own.stores.oracle.read_ts(EPOCH_MS)
-        [result] = Session(own).execute("SELECT count(*), max(number) FROM words")
+        published = environment.stores.oracle.read_ts(EPOCH_MS)
+        [result] = Session(environment).execute("SELECT count(*), max(number) FROM words")
         [(count, last)] = result.rows()
         assert (last - 1_000) // 10 == count
         assert last >= published

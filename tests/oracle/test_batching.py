@@ -89,11 +89,11 @@ def test_whoever_arrives_while_a_call_is_on_its_way_shares_the_next(inner: Gated
         first = threads.submit(oracle.read_ts, EPOCH_MS)
         assert inner.began.acquire(timeout=PATIENCE_S)
         oracle.apply_write(EPOCH_MS, Timestamp(10))
-        others = [threads.submit(oracle.read_ts, EPOCH_MS) for _ in range(19)]
+        later_reads = [threads.submit(oracle.read_ts, EPOCH_MS) for _ in range(19)]
         eventually(lambda: waits(oracle, 18))  # one of them leads
         inner.gate.release(2)
         assert first.result(PATIENCE_S) == 0
-        assert {other.result(PATIENCE_S) for other in others} == {10}
+        assert {other.result(PATIENCE_S) for other in later_reads} == {10}
     assert inner.calls == 2
 
 
@@ -131,14 +131,14 @@ def test_reads_of_different_timelines_share_a_call(inner: GatedOracle) -> None:
     with ThreadPoolExecutor(3) as threads:
         first = threads.submit(oracle.read_ts, EPOCH_MS)
         assert inner.began.acquire(timeout=PATIENCE_S)
-        others: list[Future[Any]] = [
+        later_reads: list[Future[Any]] = [
             threads.submit(oracle.read_ts, CATALOG),
             threads.submit(oracle.read_all),
         ]
         eventually(lambda: waits(oracle, 1))  # the other leads
         inner.gate.release(2)
-        assert first.result(PATIENCE_S) == others[0].result(PATIENCE_S) == 0
-        assert others[1].result(PATIENCE_S) == {CATALOG: 0, EPOCH_MS: 0}
+        assert first.result(PATIENCE_S) == later_reads[0].result(PATIENCE_S) == 0
+        assert later_reads[1].result(PATIENCE_S) == {CATALOG: 0, EPOCH_MS: 0}
     assert inner.calls == 2
     inner.gate.release()
     with pytest.raises(UnknownTimeline):

@@ -91,12 +91,12 @@ def planned() -> list[plans.Plan]:
             plans.Frame(-1, 2, is_range=False),
         )
     ]
-    made = [
+    values = [
         counted,
         *framed,
         Union((Except(GET, GET), Intersect(GET, GET), Constant(((1, ("x", None)),), DESC)), DESC),
     ]
-    return [*(expand(select.plan, world.catalog) for select in selects), *made]
+    return [*(expand(select.plan, world.catalog) for select in selects), *values]
 
 
 PLANS = planned()

@@ -248,14 +248,16 @@ def test_a_suite_of_a_source_with_an_unusual_name_stays_in_its_folder(tmp_path: 
 
 
 def test_the_library_is_loaded_without_what_audits_seldom_need() -> None:
-    own, other = audits._ImportingLess(get_ident()), audits._ImportingLess(0)
+    this_thread, other_thread = audits._ImportingLess(get_ident()), audits._ImportingLess(0)
     with pytest.raises(ModuleNotFoundError):
-        own.find_spec("pyspark.ml", None)
-    spec = own.find_spec("altair", None)
+        this_thread.find_spec("pyspark.ml", None)
+    spec = this_thread.find_spec("altair", None)
     assert spec is not None
     assert isinstance(spec.loader, LazyLoader)
-    assert own.find_spec("pandas", None) is None
-    assert other.find_spec("pyspark.ml", None) is other.find_spec("altair", None) is None
+    assert this_thread.find_spec("pandas", None) is None
+    assert (
+        other_thread.find_spec("pyspark.ml", None) is other_thread.find_spec("altair", None) is None
+    )
 
 
 def test_what_is_imported_later_is_there_for_the_expectation_that_needs_it(

@@ -174,12 +174,12 @@ def test_a_pool_of_asyncpg_gives_back_connections_as_new(sql_server: SqlServer) 
             "user": "reclock",
             "database": "reclock",
         }
-        found: list[object] = []
+        answers: list[object] = []
         async with asyncpg.create_pool(**where, min_size=1, max_size=2) as pool:
             async with pool.acquire() as connection:
                 await connection.execute("SET search_path = nowhere")
                 async with connection.transaction():
-                    found.append(
+                    answers.append(
                         [
                             n
                             async for (n,) in connection.cursor(
@@ -187,7 +187,7 @@ def test_a_pool_of_asyncpg_gives_back_connections_as_new(sql_server: SqlServer) 
                             )
                         ]
                     )
-            found.append(
+            answers.append(
                 await asyncio.gather(
                     *(
                         pool.fetchval("SELECT max(n) FROM numbers WHERE n < $1", n)
@@ -196,7 +196,7 @@ def test_a_pool_of_asyncpg_gives_back_connections_as_new(sql_server: SqlServer) 
                 )
             )
             await pool.execute("UNLISTEN *")
-        return found
+        return answers
 
     assert asyncio.run(use()) == [[1, 2, 3], [4, 6, 8]]
 
@@ -259,14 +259,14 @@ def test_the_columns_of_an_answer_have_their_lengths(sql_server: SqlServer) -> N
                     (column.type_code, column.display_size) for column in described
                 ] == expected, query
             connection.execute("CREATE TABLE copy_of AS SELECT a, b, c FROM sized")
-            shown = """SELECT column_name, data_type, character_maximum_length, udt_name, format_type(atttypid, atttypmod)
+            columns_query = """SELECT column_name, data_type, character_maximum_length, udt_name, format_type(atttypid, atttypmod)
                 FROM information_schema.columns, pg_attribute JOIN pg_class ON pg_class.oid = attrelid
                 WHERE relname = table_name AND attname = column_name
                 AND table_name IN ('sized', 'sized_view', 'copy_of') ORDER BY table_name, ordinal_position"""
             a = ("a", "character varying", 10, "varchar", "character varying(10)")
             b = ("b", "character", 3, "bpchar", "character(3)")
             c = ("c", "text", None, "text", "text")
-            assert connection.execute(shown).fetchall() == [
+            assert connection.execute(columns_query).fetchall() == [
                 a,
                 b,
                 c,

@@ -241,11 +241,11 @@ def test_cancel_and_timeout_end_what_computes(
 
 
 def test_what_runs_for_a_client_that_is_gone_is_cancelled(sql_server: SqlServer) -> None:
-    gone = sql_server.connect(options="-c statement_timeout=0")
-    process_id = gone.info.backend_pid
-    gone.pgconn.send_query(ENDLESS.encode())
-    gone.pgconn.flush()
-    gone.pgconn.finish()
+    client = sql_server.connect(options="-c statement_timeout=0")
+    process_id = client.info.backend_pid
+    client.pgconn.send_query(ENDLESS.encode())
+    client.pgconn.flush()
+    client.pgconn.finish()
     closed = re.compile(rf"connection closed .*connection={process_id}\b")
     eventually(lambda: closed.search(sql_server.log()), sql_server.log)
 
@@ -295,7 +295,7 @@ def test_sqlalchemy(sql_server: SqlServer) -> None:
     )
     numbers = sa.table("numbers", sa.column("n", sa.Integer), sa.column("name", sa.Text))
     with engine.begin() as connection:
-        found = (
+        tables = (
             connection.execute(
                 sa.select(numbers.c.name).where(numbers.c.n > 998).order_by(numbers.c.n).limit(5)
             )
@@ -303,19 +303,19 @@ def test_sqlalchemy(sql_server: SqlServer) -> None:
             .all()
         )
     engine.dispose()
-    assert found == ["number 999", "number 1000"]
+    assert tables == ["number 999", "number 1000"]
 
 
 def test_psql(sql_server: SqlServer) -> None:
     psql = bundled_binaries() / "psql"
     text = "SELECT n, name FROM numbers WHERE n = 3; SHOW server_version;"
-    done = subprocess.run(
+    process = subprocess.run(
         [psql, "-X", "-A", "-t", sql_server.dsn(), "-c", text],
         capture_output=True,
         text=True,
         timeout=60,
     )
-    assert (done.stdout, done.stderr) == ("3|number 3\n16.0\n", "")
+    assert (process.stdout, process.stderr) == ("3|number 3\n16.0\n", "")
 
 
 def test_who_may_not_come_in(sql_server: SqlServer) -> None:

@@ -158,13 +158,13 @@ def inspected(url: str) -> dict[str, Any]:
     engine = sa.create_engine(url)
     inspector = sa.inspect(engine)
     asked = ("get_pk_constraint", "get_foreign_keys", "get_unique_constraints", "get_indexes")
-    found: dict[str, Any] = {
+    inspected_constraints: dict[str, Any] = {
         f"{ask} {table}": getattr(inspector, ask)(table, SCHEMA)
         for ask in asked
         for table in ("owners", "pets")
     }
     engine.dispose()
-    return found
+    return inspected_constraints
 
 
 def test_the_inspector_of_sqlalchemy_finds_what_it_finds_in_postgresql(
@@ -189,15 +189,15 @@ def test_the_inspector_of_sqlalchemy_finds_what_it_finds_in_postgresql(
 
 
 def test_a_foreign_key_goes_with_its_table(ours: psycopg.Connection) -> None:
-    shown = "SELECT conname FROM pg_constraint WHERE conrelid = 'orders'::regclass"
+    query = "SELECT conname FROM pg_constraint WHERE conrelid = 'orders'::regclass"
     ours.execute("CREATE TABLE buyers (id integer PRIMARY KEY)")
     ours.execute("CREATE TABLE orders (buyer integer REFERENCES buyers NOT ENFORCED)")
     try:
-        assert rows(ours, shown) == [("orders_buyer_fkey",)]
+        assert rows(ours, query) == [("orders_buyer_fkey",)]
         ours.execute("ALTER TABLE buyers RENAME TO people")
-        assert rows(ours, f"{shown} AND confrelid = 'people'::regclass") == [("orders_buyer_fkey",)]
+        assert rows(ours, f"{query} AND confrelid = 'people'::regclass") == [("orders_buyer_fkey",)]
         ours.execute("DROP TABLE people CASCADE")
-        assert rows(ours, shown) == []
+        assert rows(ours, query) == []
     finally:
         ours.execute("DROP TABLE orders")
 

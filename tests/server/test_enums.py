@@ -121,12 +121,12 @@ def test_sqlalchemy_creates_inspects_and_reads_enums(server: SqlServer) -> None:
             older = connection.execute(sa.select(table.c.n).where(table.c.s > "new")).scalars()
             assert list(older) == [1]
         inspector: Any = sa.inspect(engine)
-        found = {each["name"]: each["labels"] for each in inspector.get_enums()}
+        found = {enum["name"]: enum["labels"] for enum in inspector.get_enums()}
         assert found == {"mood": ["sad", "ok", "happy"], "state": ["new", "old"]}
         [_, column] = inspector.get_columns("days")
         assert isinstance(column["type"], sa.Enum)
         assert column["type"].enums == ["new", "old"]
         table.metadata.drop_all(engine)
-        assert [each["name"] for each in sa.inspect(engine).get_enums()] == ["mood"]  # type: ignore[attr-defined]
+        assert [enum["name"] for enum in sa.inspect(engine).get_enums()] == ["mood"]  # type: ignore[attr-defined]
     finally:
         engine.dispose()

@@ -65,11 +65,11 @@ def jdbc(jvm: Any, sql_server: SqlServer) -> Iterator[Any]:
 
 
 def rows(answer: Any, *columns: str) -> list[tuple[Any, ...]]:
-    found = []
+    rows = []
     while answer.next():
-        found.append(tuple(answer.getObject(column) for column in columns))
+        rows.append(tuple(answer.getObject(column) for column in columns))
     answer.close()
-    return found
+    return rows
 
 
 def test_relations_and_schemas(jdbc: Any) -> None:

@@ -31,7 +31,11 @@ formats = st.lists(st.sampled_from([0, 1]), max_size=4)
 
 @given(names, names, formats, st.lists(st.none() | st.binary(max_size=9), max_size=4), formats)
 def test_bind(
-    portal: str, statement: str, given_: list[int], values: list[bytes | None], wanted: list[int]
+    portal: str,
+    statement: str,
+    parameter_formats: list[int],
+    values: list[bytes | None],
+    result_formats: list[int],
 ) -> None:
     def packed(codes: list[int]) -> bytes:
         return struct.pack(f"!H{len(codes)}h", len(codes), *codes)
@@ -42,13 +46,13 @@ def test_bind(
     body = (
         string(portal)
         + string(statement)
-        + packed(given_)
+        + packed(parameter_formats)
         + struct.pack("!H", len(values))
         + written
-        + packed(wanted)
+        + packed(result_formats)
     )
     assert messages.read(b"B", body) == messages.Bind(
-        portal, statement, tuple(given_), tuple(values), tuple(wanted)
+        portal, statement, tuple(parameter_formats), tuple(values), tuple(result_formats)
     )
 
 

@@ -40,15 +40,15 @@ def test_a_password_lets_its_role_in_until_there_is_another(sql_server: SqlServe
 def test_a_role_changes_its_own_password_and_no_others(sql_server: SqlServer) -> None:
     with sql_server.connect() as root:
         root.execute("CREATE USER quinn PASSWORD 'q'; CREATE USER ruth PASSWORD 'r'")
-    with sql_server.connect(user="quinn", password="q") as own:
-        own.execute("ALTER ROLE quinn PASSWORD 'mine now'")
+    with sql_server.connect(user="quinn", password="q") as connection:
+        connection.execute("ALTER ROLE quinn PASSWORD 'mine now'")
         for refused in (
             "ALTER ROLE ruth PASSWORD 'x'",
             "ALTER ROLE quinn SUPERUSER PASSWORD 'x'",
             "CREATE ROLE s PASSWORD 'x'",
         ):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                own.execute(refused)
+                connection.execute(refused)
     assert comes_in(sql_server, "quinn", "mine now")
     assert comes_in(sql_server, "ruth", "r")
 

@@ -380,19 +380,19 @@ def test_bytes_ahead_are_the_messages_that_they_say(
     sent = sent[: data.draw(st.integers(first_end, len(sent)))]
     first = messages.read(b"B", bytes(sent[5:first_end]))
     assert isinstance(first, messages.Bind)
-    found = executions_ahead(first, bytes(sent[first_end:]), ["insert", "other"].__contains__)
-    if found is None:
+    executions = executions_ahead(first, bytes(sent[first_end:]), ["insert", "other"].__contains__)
+    if executions is None:
         return
     expected = [
         message
-        for statement, row in found.rows
+        for statement, row in executions.rows
         for message in (
-            replace(found.statements[statement], parameters=tuple(row)),
-            *found.after_bind,
+            replace(executions.statements[statement], parameters=tuple(row)),
+            *executions.after_bind,
         )
     ]
-    assert list(read_all(bytes(sent[: first_end + found.bytes_ahead]))) == expected
-    assert found.is_described == is_described
+    assert list(read_all(bytes(sent[: first_end + executions.bytes_ahead]))) == expected
+    assert executions.is_described == is_described
 
 
 def test_whole_executions_are_found() -> None:
@@ -400,17 +400,17 @@ def test_whole_executions_are_found() -> None:
     first = messages.read(b"B", bind(0, "first", name="insert")[5:])
     assert isinstance(first, messages.Bind)
     assert executions_ahead(first, ahead, ["insert"].__contains__) is None
-    found = executions_ahead(first, execute() + ahead, ["insert"].__contains__)
-    assert found is not None
-    assert len(found.rows) == 100
-    assert found.rows[99] == (0, [b"99", b"name 99"])
+    executions = executions_ahead(first, execute() + ahead, ["insert"].__contains__)
+    assert executions is not None
+    assert len(executions.rows) == 100
+    assert executions.rows[99] == (0, [b"99", b"name 99"])
     ahead = (
         execute() + run(1, name="other") + inserts(2, 4) + run(4, name="unknown") + inserts(5, 9)
     )
-    found = executions_ahead(first, ahead, ["insert", "other"].__contains__)
-    assert found is not None
-    assert [statement for statement, _ in found.rows] == [0, 1, 0, 0]
-    assert found.rows_of(1) == [[b"1"]]
+    executions = executions_ahead(first, ahead, ["insert", "other"].__contains__)
+    assert executions is not None
+    assert [statement for statement, _ in executions.rows] == [0, 1, 0, 0]
+    assert executions.rows_of(1) == [[b"1"]]
 
 
 def read_all(sent: bytes) -> Iterator[messages.Frontend]:

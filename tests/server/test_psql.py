@@ -45,16 +45,18 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqlServer]:
 
 def psql(server: SqlServer, command: str) -> str:
     program = bundled_binaries() / "psql"
-    done = subprocess.run(
+    process = subprocess.run(
         [program, "-X", "-w", "-d", server.dsn(), "-c", command],
         capture_output=True,
         text=True,
         env={"LC_ALL": "C.UTF-8"},
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    assert "ERROR" not in done.stderr
-    return "\n".join(line.rstrip() for line in (done.stdout + done.stderr).strip("\n").splitlines())
+    assert process.returncode == 0, process.stderr
+    assert "ERROR" not in process.stderr
+    return "\n".join(
+        line.rstrip() for line in (process.stdout + process.stderr).strip("\n").splitlines()
+    )
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.split("\n")[0])
@@ -114,15 +116,15 @@ DROP TABLE
 
 
 def test_a_script_of_what_psql_does_with_queries(server: SqlServer) -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [bundled_binaries() / "psql", "-X", "-w", "-A", "-t", "-d", server.dsn(), "-f", "-"],
         input=SCRIPT,
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stdout == SHOWN
-    assert done.stderr.startswith("psql:<stdin>:13: ERROR:  division by zero")
+    assert process.stdout == SHOWN
+    assert process.stderr.startswith("psql:<stdin>:13: ERROR:  division by zero")
 
 
 # Each with all it shows (+) of all there is (S); what there is none of here is empty.
@@ -136,17 +138,17 @@ WITHOUT_SYSTEM = "dA dAc dAf dAo dAp ddp det des deu dew dF drds dRp dRs dX dx d
 def test_every_command_that_describes_is_answered(server: SqlServer) -> None:
     names = f"{EMPTY} {FILLED}".split()
     plus = {name: "+" if name in WITHOUT_SYSTEM.split() else "S+" for name in names} | {"dP": ""}
-    done = subprocess.run(
+    process = subprocess.run(
         [bundled_binaries() / "psql", "-X", "-w", "-A", "-d", server.dsn(), "-f", "-"],
         input="\n".join(f"\\echo @{name}\n\\{name}{plus[name]}" for name in names),
         capture_output=True,
         text=True,
         check=True,
     )
-    assert [line for line in done.stderr.splitlines() if "Did not find" not in line] == []
+    assert [line for line in process.stderr.splitlines() if "Did not find" not in line] == []
     answers = {
         name: rest
-        for name, _, rest in (each.partition("\n") for each in done.stdout.split("@")[1:])
+        for name, _, rest in (each.partition("\n") for each in process.stdout.split("@")[1:])
     }
     assert {name for name, answer in answers.items() if "(0 rows)" in answer or not answer} == set(
         EMPTY.split()

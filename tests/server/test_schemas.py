@@ -27,13 +27,13 @@ def test_a_schema_holds_what_is_made_in_it_until_it_is_dropped(sql_server: SqlSe
         with pytest.raises(psycopg.errors.DependentObjectsStillExist):
             connection.execute("DROP SCHEMA lab")
         connection.execute("DROP SCHEMA lab CASCADE")
-        for gone in (
+        for relation in (
             "SELECT * FROM results",
             "SELECT * FROM public.shown",
             "CREATE TABLE lab.t (a int)",
         ):
             with pytest.raises(psycopg.errors.ProgrammingError):
-                connection.execute(gone)
+                connection.execute(relation)
         connection.execute("DROP SCHEMA IF EXISTS lab")
         assert notices[-1] == 'schema "lab" does not exist, skipping'
         events = connection.execute(
@@ -67,12 +67,14 @@ def test_making_a_schema_takes_create_on_the_database_and_dropping_it_its_owner(
 ) -> None:
     with sql_server.connect() as root:
         root.execute("CREATE ROLE ulla LOGIN; CREATE SCHEMA of_root")
-        with sql_server.connect(user="ulla") as own:
+        with sql_server.connect(user="ulla") as connection:
             for refused in ("CREATE SCHEMA hers", "DROP SCHEMA of_root"):
                 with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                    own.execute(refused)
+                    connection.execute(refused)
             root.execute("GRANT CREATE ON DATABASE reclock TO ulla")
-            own.execute("CREATE SCHEMA hers; CREATE TABLE hers.t (a int); DROP SCHEMA hers CASCADE")
+            connection.execute(
+                "CREATE SCHEMA hers; CREATE TABLE hers.t (a int); DROP SCHEMA hers CASCADE"
+            )
         root.execute("DROP SCHEMA of_root")
 
 

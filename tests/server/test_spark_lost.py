@@ -28,16 +28,16 @@ ENDLESS = (
 
 def kill_spark(server: SqlServer) -> None:
     java = [
-        each
-        for each in psutil.Process(server.pid).children(recursive=True)
-        if each.name() == "java"
+        child
+        for child in psutil.Process(server.pid).children(recursive=True)
+        if child.name() == "java"
     ]
     assert java
-    for each in java:
-        each.kill()
+    for child in java:
+        child.kill()
     eventually(
         lambda: (
-            not any(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in java)
+            not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in java)
         )
     )
 

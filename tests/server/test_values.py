@@ -97,7 +97,7 @@ RECORD = r.record([r.RecordField("a", r.INTEGER), r.RecordField("b", r.array(r.T
 
 @pytest.mark.parametrize("type", [*VALUES, r.array(r.TEXT), r.OID, RECORD], ids=str)
 def test_many_rows_are_written_as_each_of_them(type: r.ScalarType) -> None:
-    one = {
+    sample = {
         r.array(r.TEXT): st.lists(st.none() | VALUES[r.TEXT]),
         r.OID: st.integers(0, 2**32 - 1),
         RECORD: st.fixed_dictionaries(
@@ -106,13 +106,13 @@ def test_many_rows_are_written_as_each_of_them(type: r.ScalarType) -> None:
     }.get(type, VALUES.get(type))
     if type in (r.REAL, r.DOUBLE):
         digits = st.floats(-10, 10, width=32 if type == r.REAL else 64)
-        one |= st.floats(allow_nan=True, width=32) | st.builds(
+        sample |= st.floats(allow_nan=True, width=32) | st.builds(
             lambda x, power: x * 10.0**power, digits, st.integers(-9, 18)
         )
     count = values._MANY_ROWS
 
     # drawing the values takes longer than writing them
-    @given(st.lists(st.none() | one, min_size=count, max_size=2 * count))
+    @given(st.lists(st.none() | sample, min_size=count, max_size=2 * count))
     @settings(max_examples=40, suppress_health_check=list(HealthCheck))
     def check(given_values: list[object]) -> None:
         column = pa.array(given_values, result_type(type))
@@ -120,13 +120,13 @@ def test_many_rows_are_written_as_each_of_them(type: r.ScalarType) -> None:
         for format in FORMATS:
             encode = values.encoder([type, r.BIGINT], [format, 0])
             many = encode(batch)
-            each = [encode(batch.slice(row, 1)) for row in range(len(batch))]
-            assert bytes(many.data) == b"".join(message.data for message in each)
+            encoded_rows = [encode(batch.slice(row, 1)) for row in range(len(batch))]
+            assert bytes(many.data) == b"".join(message.data for message in encoded_rows)
             assert [len(many[row : row + 1].data) for row in range(len(batch))] == [
-                len(message.data) for message in each
+                len(message.data) for message in encoded_rows
             ]
             some = many[3:7]
-            expected = b"".join(message.data for message in each[3:7])
+            expected = b"".join(message.data for message in encoded_rows[3:7])
             assert (len(some), bytes(some.data)) == (4, expected)
 
     check()

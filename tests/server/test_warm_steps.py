@@ -127,12 +127,14 @@ def test_a_step_tells_what_it_does_and_what_came_of_it(
     status, first = ask(console, "GET", "/steps/plan?after=0&wait=20")
     assert status == 200
     lines = list(first["lines"])
-    while (seen := ask(console, "GET", f"/steps/plan?after={len(lines)}&wait=20")[1])[
+    while (progress := ask(console, "GET", f"/steps/plan?after={len(lines)}&wait=20")[1])[
         "outcome"
     ] is None:
-        lines += seen["lines"]
-    assert [item["source"] for item in seen["outcome"]["result"]["work"]] == ["reclock.public.a"]
-    assert "news in 1 of 1 sources" in (lines + seen["lines"])[0]
+        lines += progress["lines"]
+    assert [item["source"] for item in progress["outcome"]["result"]["work"]] == [
+        "reclock.public.a"
+    ]
+    assert "news in 1 of 1 sources" in (lines + progress["lines"])[0]
 
 
 def test_clusters_without_work_say_so(environment: Environment) -> None:
@@ -147,10 +149,10 @@ def test_clusters_without_work_say_so(environment: Environment) -> None:
 def test_a_step_that_runs_is_not_begun_again_and_one_that_ended_is(
     console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    may_end, begun = threading.Event(), []
+    may_end, started = threading.Event(), []
 
     def slow(environment: Environment, *, tell: dag_steps.Tell) -> str:
-        begun.append(1)
+        started.append(1)
         tell("begun")
         assert may_end.wait(60)
         return "done"
@@ -163,12 +165,12 @@ def test_a_step_that_runs_is_not_begun_again_and_one_that_ended_is(
             "lines": ["begun"],
             "outcome": None,
         }
-    assert len(begun) == 1
+    assert len(started) == 1
     may_end.set()
     assert ask(console, "GET", "/steps/key?after=1&wait=20")[1]["outcome"] == {"result": "done"}
     assert ask(console, "POST", "/steps/key", body)[0] == 202
     assert ask(console, "GET", "/steps/key?after=1&wait=20")[1]["outcome"] == {"result": "done"}
-    assert len(begun) == 2
+    assert len(started) == 2
 
 
 def test_a_failure_keeps_its_detail_and_hint_and_a_bug_is_no_silence(

@@ -216,10 +216,10 @@ def test_two_sessions_take_different_jobs(ours: psycopg.Connection, sql_server: 
     def take(jobs: int) -> list[int]:
         with sql_server.connect() as connection:
             connection.execute(f"SET search_path TO {SCHEMA}")
-            taken = [connection.execute(TAKE, (1,)).fetchall() for _ in range(jobs)]
-        return [id for rows in taken for (id,) in rows]
+            jobs_taken = [connection.execute(TAKE, (1,)).fetchall() for _ in range(jobs)]
+        return [id for rows in jobs_taken for (id,) in rows]
 
     with ThreadPoolExecutor(4) as threads:
-        taken = list(threads.map(take, [10] * 4))
-    assert sorted(id for ids in taken for id in ids) == list(range(1, 41))
+        jobs_taken = list(threads.map(take, [10] * 4))
+    assert sorted(id for ids in jobs_taken for id in ids) == list(range(1, 41))
     assert ours.execute("SELECT count(*) FROM jobs").fetchall() == [(0,)]

@@ -153,10 +153,10 @@ def test_a_cancel_request_needs_the_secret_of_its_connection(clients: Clients) -
 def test_each_worker_shows_the_sessions_of_all(clients: Clients) -> None:
     for observer, observed in ((0, 1), (1, 0)):
         connections = clients.one_of_each_worker()
-        own, other = connections[observer], connections[observed]
+        observer_connection, other = connections[observer], connections[observed]
         other.execute("BEGIN")
         other.execute("DECLARE ours CURSOR FOR SELECT n FROM numbers")
-        own.execute("SELECT 1")
+        observer_connection.execute("SELECT 1")
         query = (
             "SELECT usename, datname, backend_start <= query_start, state, query FROM "
             "pg_stat_activity WHERE pid = %s"
@@ -168,31 +168,31 @@ def test_each_worker_shows_the_sessions_of_all(clients: Clients) -> None:
             "idle in transaction",
             "DECLARE ours CURSOR FOR SELECT n FROM numbers",
         )
-        assert own.execute(query, [other.info.backend_pid]).fetchall() == [expected]
+        assert observer_connection.execute(query, [other.info.backend_pid]).fetchall() == [expected]
         cursors = "SELECT pid, name FROM mz_internal.mz_cursors"
-        assert own.execute(cursors).fetchall() == [(other.info.backend_pid, "ours")]
+        assert observer_connection.execute(cursors).fetchall() == [(other.info.backend_pid, "ours")]
         close(connections)
 
 
 def test_a_session_of_another_worker_is_cancelled_and_ended(clients: Clients) -> None:
-    own, other = clients.one_of_each_worker()
-    process_id = other.info.backend_pid
+    first, second = clients.one_of_each_worker()
+    process_id = second.info.backend_pid
     active = "SELECT 1 FROM pg_stat_activity WHERE pid = %s AND state = 'active'"
 
     def cancel() -> None:
-        eventually(lambda: own.execute(active, [process_id]).fetchall(), clients.server.log)
-        assert own.execute("SELECT pg_cancel_backend(%s)", [process_id]).fetchone() == (True,)
+        eventually(lambda: first.execute(active, [process_id]).fetchall(), clients.server.log)
+        assert first.execute("SELECT pg_cancel_backend(%s)", [process_id]).fetchone() == (True,)
 
     cancelling = threading.Thread(target=cancel)
     cancelling.start()
     with pytest.raises(psycopg.errors.QueryCanceled):
-        other.execute(SLOW)
+        second.execute(SLOW)
     cancelling.join()
-    assert own.execute("SELECT pg_terminate_backend(%s)", [process_id]).fetchone() == (True,)
+    assert first.execute("SELECT pg_terminate_backend(%s)", [process_id]).fetchone() == (True,)
     with pytest.raises(psycopg.errors.AdminShutdown):
-        other.execute("SELECT 1")
+        second.execute("SELECT 1")
     eventually(
-        lambda: own.execute("SELECT pg_cancel_backend(%s)", [process_id]).fetchone() == (False,),
+        lambda: first.execute("SELECT pg_cancel_backend(%s)", [process_id]).fetchone() == (False,),
         clients.server.log,
     )
 
@@ -214,24 +214,24 @@ def test_sessions_of_other_workers_have_the_same_privileges(clients: Clients) ->
 
 
 def test_a_stopped_worker_is_left_out_and_named(clients: Clients) -> None:
-    own, other = clients.one_of_each_worker()
+    first, second = clients.one_of_each_worker()
     stopped = workers_of(clients.server)[1]
     stop_outside_transactions(stopped.pid, clients.server.home / "consensus.db")
     try:
-        shown = {
+        sessions = {
             process_id
-            for (process_id,) in own.execute("SELECT pid FROM pg_stat_activity").fetchall()
+            for (process_id,) in first.execute("SELECT pid FROM pg_stat_activity").fetchall()
         }
-        assert own.info.backend_pid in shown
-        assert other.info.backend_pid not in shown
+        assert first.info.backend_pid in sessions
+        assert second.info.backend_pid not in sessions
         with pytest.raises(psycopg.errors.CannotConnectNow, match="worker 1"):
-            own.execute("SELECT pg_cancel_backend(%s)", [other.info.backend_pid])
+            first.execute("SELECT pg_cancel_backend(%s)", [second.info.backend_pid])
     finally:
         stopped.resume()
     eventually(
         lambda: (
-            own.execute(
-                "SELECT 1 FROM pg_stat_activity WHERE pid = %s", [other.info.backend_pid]
+            first.execute(
+                "SELECT 1 FROM pg_stat_activity WHERE pid = %s", [second.info.backend_pid]
             ).rowcount
             == 1
         ),
@@ -265,19 +265,19 @@ def workers_of(server: SqlServer) -> dict[int, psutil.Process]:
 def test_a_lock_of_a_worker_that_stands_still_goes_to_another_and_ends_the_session(
     clients: Clients,
 ) -> None:
-    own, other = clients.one_of_each_worker()
+    first, second = clients.one_of_each_worker()
     attempt = "SELECT pg_try_advisory_lock(1)"
-    assert other.execute(attempt).fetchone() == (True,)
-    assert own.execute(attempt).fetchone() == (False,)
+    assert second.execute(attempt).fetchone() == (True,)
+    assert first.execute(attempt).fetchone() == (False,)
     stopped = workers_of(clients.server)[1]
     stop_outside_transactions(stopped.pid, clients.server.home / "consensus.db")
     try:
-        own.execute("SELECT pg_advisory_lock(1)")
+        first.execute("SELECT pg_advisory_lock(1)")
     finally:
         stopped.resume()
     with pytest.raises(psycopg.errors.AdminShutdown, match="advisory locks may be lost"):
-        other.execute("INSERT INTO numbers VALUES (0)")
-    assert other.closed
+        second.execute("INSERT INTO numbers VALUES (0)")
+    assert second.closed
     workers_of(clients.server)[0].kill()
     clients.two_of_each_worker()
     clients.connect().execute("SELECT pg_advisory_lock(1)")

@@ -101,12 +101,12 @@ def test_every_value_reads_back() -> None:
         (whole.slice(3, 0), []),
     ):
         found = encoded(values, SCHEMA).to_pylist()
-        assert [fastavro.schemaless_reader(BytesIO(each), parsed) for each in found] == expected
-        for each, value in zip(found, expected, strict=True):
+        assert [fastavro.schemaless_reader(BytesIO(record), parsed) for record in found] == expected
+        for record, value in zip(found, expected, strict=True):
             stream = BytesIO()
             fastavro.schemaless_writer(stream, parsed, value)
             # which says some decimals longer than they must be
-            assert len(each) <= len(stream.getvalue())
+            assert len(record) <= len(stream.getvalue())
 
 
 def test_what_is_nothing_is_no_message_and_a_null_is_no_value() -> None:

@@ -141,10 +141,10 @@ def test_a_view_is_followed_with_and_without_an_index(world: World, is_indexed: 
 def test_a_large_view_is_computed_by_the_engine_for_it(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    engines_asked: list[str] = []
 
     def large(engines: EnginePool, pool: str) -> Engine:
-        asked.append(pool)
+        engines_asked.append(pool)
         return engines.small
 
     monkeypatch.setattr(EnginePool, "large", large)
@@ -152,9 +152,9 @@ def test_a_large_view_is_computed_by_the_engine_for_it(
     source = world.create("s")
     world.write(source, 2000, "a", "b")
     world.sql("CREATE VIEW v AS SELECT count(*) AS n FROM s; CREATE SINK k FROM v INTO DELTA 'v'")
-    asked.clear()
+    engines_asked.clear()
     emit(world, "k")
-    assert asked == ["cluster-1"]
+    assert engines_asked == ["cluster-1"]
     assert check(world, "v", "v") == [2000]
 
 

@@ -235,11 +235,11 @@ spark.stop()
 
 
 def test_spark_connect_finds_the_source_of_an_installed_reclock(sql_server: SqlServer) -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", CONNECT_PROGRAM, str(sql_server.home)],
         env=os.environ | {"PYTHONPATH": str(SRC)},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.stdout.split() == ["pyspark.sql.connect.session", "10"], done.stderr[-3000:]
+    assert process.stdout.split() == ["pyspark.sql.connect.session", "10"], process.stderr[-3000:]

@@ -75,13 +75,13 @@ def test_a_killed_stream_repeats_its_micro_batch_and_goes_on(
         assert [(row[:2], row[3]) for row in batches[0]] == [((1, "cup"), 1), ((2, "pan"), 2)]
 
         client.sql("UPDATE carts SET item = 'mug' WHERE id = 1")
-        seen = tmp_path / "seen"
-        arguments = [str(sql_server.home), str(tmp_path / "checkpoint"), str(seen)]
+        output_folder = tmp_path / "seen"
+        arguments = [str(sql_server.home), str(tmp_path / "checkpoint"), str(output_folder)]
         died = subprocess.run(
             [sys.executable, "-c", KILLED, *arguments], capture_output=True, text=True, check=False
         )
-        assert seen.exists(), died.stderr[-3000:]
-        number, rows = json.loads(seen.read_text())
+        assert output_folder.exists(), died.stderr[-3000:]
+        number, rows = json.loads(output_folder.read_text())
 
         client.sql("DELETE FROM carts WHERE id = 2")
         read_available()
@@ -100,7 +100,7 @@ def test_a_stream_goes_on_after_its_first_time_was_compacted(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     spark.dataSource.register(ReclockDataSource)
-    home, checkpoint, seen = tmp_path / "home", tmp_path / "checkpoint", []
+    home, checkpoint, batches = tmp_path / "home", tmp_path / "checkpoint", []
 
     def read_available(changes: str, checkpoint: Path) -> None:
         stream = (
@@ -112,7 +112,7 @@ def test_a_stream_goes_on_after_its_first_time_was_compacted(
             availableNow=True
         )
         writer.foreachBatch(
-            lambda batch, _: seen.extend((row.id, row.mz_diff) for row in batch.collect())
+            lambda batch, _: batches.extend((row.id, row.mz_diff) for row in batch.collect())
         ).start().awaitTermination()
 
     with reclock.connect(home, create=True) as client:
@@ -140,7 +140,7 @@ def test_a_stream_goes_on_after_its_first_time_was_compacted(
             client.sql("SELECT * FROM carts", as_of=first)
         client.sql("INSERT INTO carts VALUES (2)")
         read_available(f"{first + 1}..", checkpoint)
-        assert seen == [(1, 1), (2, 1)]
+        assert batches == [(1, 1), (2, 1)]
         with pytest.raises(StreamingQueryException, match=r"carts. cannot be read at"):
             read_available(f"{first + 1}..", tmp_path / "another")
 

@@ -60,13 +60,13 @@ def test_constraints_of_columns_and_of_the_table_are_kept_in_one_form(world: Wor
 
 
 def test_the_kept_text_reads_as_itself_without_a_notice(world: World) -> None:
-    kept = created(
+    text = created(
         world, "CREATE TABLE t (a int CHECK (a > 0), b int REFERENCES users, PRIMARY KEY (b, a))"
     ).create_sql
     again = World()
     again.execute(USERS)
-    statement = created(again, kept)
-    assert (statement.create_sql, statement.notices) == (kept, ())
+    statement = created(again, text)
+    assert (statement.create_sql, statement.notices) == (text, ())
 
 
 def test_the_columns_of_a_primary_key_are_not_null(world: World) -> None:

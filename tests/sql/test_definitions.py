@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fixtures.planning import S3, SYSTEM_RELATION, World
-from sql.test_planned_statements import shown
+from sql.test_planned_statements import rows_of
 
 from reclock.algebra.ids import CollectionType, StorageCollectionId
 from reclock.algebra.relations import BIGINT, INTEGER, TEXT, numeric
@@ -228,7 +228,7 @@ def test_default_names_of_indexes(world: World) -> None:
     ]
     listed = [
         row
-        for row in shown(world, "SHOW INDEXES FROM delays")
+        for row in rows_of(world, "SHOW INDEXES FROM delays")
         if row[2] == "delays_expr_flights_expr_idx"
     ]
     assert listed == [

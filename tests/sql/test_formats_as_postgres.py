@@ -58,11 +58,11 @@ def test_numbers_are_written_as_postgresql_writes_them(server: psycopg.Connectio
         number = Decimal(draw.randint(-largest, largest)) / 10 ** draw.randint(0, 4)
         if draw.random() < 0.3:
             written = ours(double_text, float(number), pattern)
-            wanted = theirs(server, "SELECT to_char(%s::float8, %s)", number, pattern)
+            expected = theirs(server, "SELECT to_char(%s::float8, %s)", number, pattern)
         else:
             written = ours(number_text, str(number), pattern)
-            wanted = theirs(server, "SELECT to_char(%s::numeric, %s)", number, pattern)
-        assert written == wanted, (number, pattern)
+            expected = theirs(server, "SELECT to_char(%s::numeric, %s)", number, pattern)
+        assert written == expected, (number, pattern)
 
 
 def test_moments_are_read_as_postgresql_reads_them(server: psycopg.Connection) -> None:
@@ -79,7 +79,7 @@ def test_moments_are_read_as_postgresql_reads_them(server: psycopg.Connection) -
         if draw.random() < 0.3:
             place = draw.randint(0, len(text))
             text = text[:place] + draw.choice(" x1-") + text[place + draw.randint(0, 1) :]
-        wanted = theirs(
+        expected = theirs(
             server, "SELECT (to_timestamp(%s, %s) AT TIME ZONE 'UTC')::text", text, pattern
         )
         answer = ours(moment_of, text, pattern)
@@ -87,7 +87,7 @@ def test_moments_are_read_as_postgresql_reads_them(server: psycopg.Connection) -
             read += 1
             answer = answer.rstrip("0").rstrip(".") if "." in answer else answer
         elif answer == "22008":  # of years that we do not have
-            assert wanted == "22008" or wanted.endswith("BC") or wanted[4].isdigit()
+            assert expected == "22008" or expected.endswith("BC") or expected[4].isdigit()
             continue
-        assert answer == wanted, (text, pattern)
+        assert answer == expected, (text, pattern)
     assert read > 200

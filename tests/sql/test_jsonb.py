@@ -159,13 +159,13 @@ def test_random_documents_mean_what_they_mean_to_postgresql(
     server: psycopg.Connection,
     world: World,
     duckdb_engine: Engine,
-    one: Any,
+    document: Any,
     other: Any,
     key: str,
     index: int,
 ) -> None:
     row = (
-        f"'{json.dumps(one)}'::jsonb AS a, '{json.dumps(other)}'::jsonb AS b, '{key}' AS k, "
+        f"'{json.dumps(document)}'::jsonb AS a, '{json.dumps(other)}'::jsonb AS b, '{key}' AS k, "
         f"{index} AS i"
     )
     sql = (
@@ -192,13 +192,13 @@ def test_functions_return_the_rows_that_they_return_to_postgresql(
 def test_what_fails_for_postgresql_fails(
     sql: str, server: psycopg.Connection, world: World, duckdb_engine: Engine
 ) -> None:
-    with pytest.raises(psycopg.Error) as wanted:
+    with pytest.raises(psycopg.Error) as expected:
         server.execute(sql.encode()).fetchall()
     with pytest.raises(ReclockError) as ours:
         answer(world, duckdb_engine, sql)
-    if (wanted.value.sqlstate or "")[:2] == "42":
+    if (expected.value.sqlstate or "")[:2] == "42":
         assert ours.value.sqlstate[:2] == "42"
         return
-    assert ours.value.sqlstate == wanted.value.sqlstate, (ours.value, wanted.value)
-    if wanted.value.sqlstate != "22003":
-        assert str(ours.value) == wanted.value.diag.message_primary
+    assert ours.value.sqlstate == expected.value.sqlstate, (ours.value, expected.value)
+    if expected.value.sqlstate != "22003":
+        assert str(ours.value) == expected.value.diag.message_primary

@@ -11,7 +11,7 @@ from reclock.sql.statements.session.plan import ResetVariable, SetVariable, Show
 from reclock.sql.statements.transactions.plan import TransactionControl
 
 
-def shown(world: World, sql: str) -> list[tuple[object, ...]]:
+def rows_of(world: World, sql: str) -> list[tuple[object, ...]]:
     """The rows that a SHOW without a filter lists."""
     plan = world.select(sql).plan
     return sorted(getattr(plan, "rows", None) or plan.input.rows)  # type: ignore[union-attr]
@@ -22,37 +22,37 @@ def test_what_show_lists(world: World) -> None:
         "CREATE MATERIALIZED VIEW m AS SELECT carrier, name FROM airlines; CREATE INDEX "
         "i IN CLUSTER other ON delays (flights)"
     )
-    assert shown(world, "SHOW SOURCES") == [
+    assert rows_of(world, "SHOW SOURCES") == [
         ("airlines", "s3"),
         ("flights", "s3"),
         ("weather", "s3"),
     ]
-    assert shown(world, "SHOW VIEWS") == [("delays",), ("m",)]
-    assert shown(world, "SHOW MATERIALIZED VIEWS") == [("delays", "other"), ("m", "default")]
-    assert shown(world, "SHOW MATERIALIZED VIEWS IN CLUSTER default") == [("m", "default")]
-    assert shown(world, "SHOW INDEXES") == [
+    assert rows_of(world, "SHOW VIEWS") == [("delays",), ("m",)]
+    assert rows_of(world, "SHOW MATERIALIZED VIEWS") == [("delays", "other"), ("m", "default")]
+    assert rows_of(world, "SHOW MATERIALIZED VIEWS IN CLUSTER default") == [("m", "default")]
+    assert rows_of(world, "SHOW INDEXES") == [
         ("default", "m", "m_primary_idx", 1, "carrier", None, False),
         ("default", "m", "m_primary_idx", 2, "name", None, True),
         ("other", "delays", "i", 1, "flights", None, False),
     ]
-    assert shown(world, "SHOW INDEXES FROM delays IN CLUSTER other") == [
+    assert rows_of(world, "SHOW INDEXES FROM delays IN CLUSTER other") == [
         ("other", "delays", "i", 1, "flights", None, False)
     ]
-    assert ("m_primary_idx", "index") in shown(world, "SHOW OBJECTS")
-    assert ("flights_progress", "source_progress") in shown(
+    assert ("m_primary_idx", "index") in rows_of(world, "SHOW OBJECTS")
+    assert ("flights_progress", "source_progress") in rows_of(
         world, "SHOW OBJECTS FROM reclock.public"
     )
-    assert shown(world, "SHOW OBJECTS FROM mz_catalog") == [("mz_sources", "table")]
-    assert shown(world, "SHOW DATABASES") == [("reclock",)]
-    assert ("lab",) in shown(world, "SHOW SCHEMAS")
-    assert shown(world, "SHOW CLUSTERS") == [("default",), ("other",), ("sized",)]
+    assert rows_of(world, "SHOW OBJECTS FROM mz_catalog") == [("mz_sources", "table")]
+    assert rows_of(world, "SHOW DATABASES") == [("reclock",)]
+    assert ("lab",) in rows_of(world, "SHOW SCHEMAS")
+    assert rows_of(world, "SHOW CLUSTERS") == [("default",), ("other",), ("sized",)]
     assert world.select("SHOW COLUMNS FROM airlines").desc.names == ("name", "nullable", "type")
-    (created,) = shown(world, "SHOW CREATE MATERIALIZED VIEW m")
+    (created,) = rows_of(world, "SHOW CREATE MATERIALIZED VIEW m")
     assert created[1] == (
         "CREATE MATERIALIZED VIEW reclock.public.m IN CLUSTER default AS SELECT carrier, "
         "name FROM reclock.public.airlines"
     )
-    (created,) = shown(world, "SHOW CREATE INDEX i")
+    (created,) = rows_of(world, "SHOW CREATE INDEX i")
     assert created == (
         "reclock.public.i",
         "CREATE INDEX i IN CLUSTER other ON reclock.public.delays (flights)",

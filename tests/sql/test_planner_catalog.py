@@ -82,12 +82,12 @@ def test_a_catalog_that_follows_another_is_the_one_built_from_nothing(world: Wor
 
 
 def test_entries_of_another_catalog_are_not_taken_for_ours() -> None:
-    one, other = World(), World()
-    one.execute(f"CREATE SOURCE s (a int) {S3} FORMAT JSON; CREATE VIEW v AS SELECT * FROM s")
-    other.execute(f"CREATE SOURCE s (b text) {S3} FORMAT JSON; CREATE VIEW v AS SELECT * FROM s")
-    assert other.catalog.snapshot is not None
-    mixed = build_catalog(other.catalog.snapshot, [SYSTEM_RELATION], one.catalog)
-    assert mixed.relation(other.item("v").id).desc.names == ("b",)
+    first, second = World(), World()
+    first.execute(f"CREATE SOURCE s (a int) {S3} FORMAT JSON; CREATE VIEW v AS SELECT * FROM s")
+    second.execute(f"CREATE SOURCE s (b text) {S3} FORMAT JSON; CREATE VIEW v AS SELECT * FROM s")
+    assert second.catalog.snapshot is not None
+    mixed = build_catalog(second.catalog.snapshot, [SYSTEM_RELATION], first.catalog)
+    assert mixed.relation(second.item("v").id).desc.names == ("b",)
 
 
 def test_what_a_transaction_has_planned_is_not_planned_again_after_its_commit() -> None:

@@ -205,16 +205,16 @@ def test_a_source_with_a_claim_and_its_sink_come_back(
         data.write_text("ab,1\ncd,x\n")
         assert len(failures(environment)) == 1
         [(sink,)] = sql(environment, "SELECT id FROM mz_sinks")
-        held: list[bool] = []
+        were_held: list[bool] = []
         with monkeypatch.context() as patch:
             patch.setattr(
                 failpoints,
                 "on_reach",
-                lambda killed_at: held.append(sink in environment.stores.holds.earliest()),
+                lambda killed_at: were_held.append(sink in environment.stores.holds.earliest()),
             )
             back_up(environment.stores, saved)
-        assert held
-        assert not any(held)  # the sink goes on beside the backup
+        assert were_held
+        assert not any(were_held)  # the sink goes on beside the backup
         sql(environment, "DROP SOURCE words CASCADE")
     restore(saved, home, may_replace=True)
     with Environment.open(home) as environment:

@@ -53,14 +53,14 @@ def before(rule: Rule, query: str) -> Plan:
     return plan
 
 
-def shown(rule: Rule, query: str) -> str:
+def block_of(rule: Rule, query: str) -> str:
     plan = before(rule, query)
     return f"{query}\n{MARK}{explain(plan)}\n{MARK}{explain(rule(plan))}"
 
 
 @pytest.mark.parametrize(("rule", "block"), EXAMPLES)
 def test_a_rule_makes_this_plan(rule: Rule, block: str, request: pytest.FixtureRequest) -> None:
-    made = shown(rule, block.split("\n")[0])
+    made = block_of(rule, block.split("\n")[0])
     assert made == block.rstrip("\n") or request.config.getoption("--rewrite")
 
 
@@ -89,7 +89,7 @@ def test_every_example_changes_its_plan_and_is_written_once(request: pytest.Fixt
         ]
         assert unchanged == []
         if request.config.getoption("--rewrite"):
-            file.write_text("\n\n".join(shown(rule, query) for query in queries) + "\n")
+            file.write_text("\n\n".join(block_of(rule, query) for query in queries) + "\n")
 
 
 # --- execution ---
@@ -101,11 +101,13 @@ def engine() -> DuckDbEngine:
 
 
 def answer(engine: DuckDbEngine, plan: Plan) -> Counter[tuple[Any, ...]]:
-    columns = engine.run(plan, Finishing(), given(plan), Timestamp(1)).batches.read_all().columns
+    columns = (
+        engine.run(plan, Finishing(), inputs_of(plan), Timestamp(1)).batches.read_all().columns
+    )
     return Counter(zip(*(column.to_pylist() for column in columns), strict=True))
 
 
-def given(plan: Plan) -> Inputs:
+def inputs_of(plan: Plan) -> Inputs:
     """Rows for each collection, always the same, with few different values so that joins and
     filters find some."""
     reads = {node.collection: node.desc for node in nodes(plan) if isinstance(node, Get)}
