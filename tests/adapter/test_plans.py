@@ -345,7 +345,10 @@ def test_an_insert_from_a_template_is_the_one_that_is_planned_with_its_values(
                     for value, type in zip(values, prepared.parameter_types, strict=False)
                 ]
                 about = prepared.parsed, catalog, prepared.bound(typed)
-                cached, planned = said(planner.plan_cached, *about), said(planner.plan, *about)
+                cached, planned = (
+                    text_of(planner.plan_cached, *about),
+                    text_of(planner.plan, *about),
+                )
                 assert comparable(cached) == comparable(planned), text
 
 
