@@ -24,8 +24,11 @@ from reclock.compute import rendering
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.compute.engines.engine import CollectionInput, TableInput
 from reclock.compute.engines.spill import SpillFolder
+from reclock.compute.expressions.json_functions import JSON_FUNCTIONS
+from reclock.compute.expressions.python_functions import PythonFunction
 from reclock.compute.operators.rules import EngineRelation
 from reclock.errors import InternalError, OutOfMemory, QueryCanceled
+from reclock.plan.functions.json_calls import PREFIX
 from reclock.plan.relational import Finishing, Get, Join, JoinKind, Ordering, Project, Reduce
 from reclock.plan.scalars import ColumnRef
 from reclock.sql.statements.query.values import Select
@@ -249,3 +252,32 @@ def test_operands_of_quotients_are_written_few_times(query: str, quotients: int)
     operands = operands_of_quotients(written)
     assert 1 <= len(operands) <= quotients
     assert not re.search(r"reclock_quotient|sum\(", " ".join(operands))
+
+
+def test_a_number_that_is_rounded_to_a_column_of_digits_is_written_once() -> None:
+    """Every number of digits is a branch of its own."""
+    world = World()
+    world.execute("CREATE TABLE t (a numeric(15,2), digits int)")
+    select = world.select("SELECT round(a * 7, digits + 1), trunc(a * 7, digits + 1) FROM t")
+    table = world.catalog.relation(world.item("t").id)
+    relations = {str(table.collection): EngineRelation("r", is_counted=False)}
+    written = rendering.select(select.plan, select.finishing, "duckdb", relations, AT).sql
+    assert len(re.findall(r"\* CAST\('7'", written)) == 2, written
+
+
+@pytest.mark.parametrize("raised", [KeyError("planted"), KeyboardInterrupt()])
+def test_an_exception_in_a_python_function_is_no_error_of_data(
+    raised: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A view would show an error of data until its rows change."""
+
+    def fail(*_: str) -> str:
+        raise raised
+
+    failing = PythonFunction(fail, (pa.string(), pa.string()), pa.string())
+    monkeypatch.setitem(
+        cast(dict[str, PythonFunction], JSON_FUNCTIONS), f"{PREFIX}normalized", failing
+    )
+    plan = World().select("SELECT normalize(x) FROM (VALUES ('ä'), ('ö')) AS v (x)").plan
+    with pytest.raises(InternalError):
+        rows(DuckDbEngine().run(plan, Finishing(), {}, AT))

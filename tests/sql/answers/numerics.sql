@@ -26,6 +26,7 @@ SELECT 1.10 + 2, 1.10 * 1.10, 1.10 - 1.10, 3 % 1.25, 2.50 + 0.5, 1.0 = 1.00, 0.0
 SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY m) FROM amounts
 SELECT 1000000.0 / 3, 0.5 / 0.25, 99.99 / 10 * 100, 5 / 2.5 + 1
 SELECT round(m, n - 3)::numeric(38, 9), trunc(m, n - 3)::numeric(38, 9), round(p, n - 5)::numeric(38, 9), round(k::numeric, -n)::numeric(38, 9) FROM amounts
+SELECT n, round((-2.5 * 10 ^ n)::numeric, -n)::numeric(38, 9), round((0.5 * 10 ^ -n)::numeric, n)::numeric(38, 9), trunc(p * 0.5, n - 3)::numeric(38, 9) FROM amounts
 SELECT round(m, NULL), round(m, (SELECT min(n) FROM amounts))::numeric(38, 9), trunc(p, 40 * n - 60)::numeric(38, 9) FROM amounts
 SELECT '1.50'::bpchar::numeric, '1.50'::char(4)::numeric, ' 12.00 '::char(10)::numeric
 SELECT '1.50'::text::numeric, '1.50'::varchar::numeric, '1.50'::text::numeric(5, 1), NULL::text::numeric

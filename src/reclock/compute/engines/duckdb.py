@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -60,6 +61,12 @@ _DATA_ERRORS = (
     duckdb.InvalidInputException,
     duckdb.SyntaxException,
 )
+_OF_PYTHON = re.compile(
+    r"Python exception occurred|^Invalid Input Error: (reading|counting|exporting|offering) .* failed:"
+)
+"""What DuckDB says of an exception in a Python function or reader that it calls, such as an
+interruption of the process. It has the class of errors of data."""
+
 Prepare = Callable[[duckdb.DuckDBPyConnection], str | pa.Table]
 """Makes the inputs of a statement relations of its session. Returns the statement, or its rows if
 it was executed on the way."""
@@ -453,8 +460,5 @@ def _failure(error: BaseException) -> ReclockError:
         return QueryCanceled()
     if isinstance(error, duckdb.OutOfMemoryException) or "Out of Memory Error" in text:
         return OutOfMemory(detail=text.splitlines()[0])
-    return failure(
-        error,
-        text,
-        is_of_data=isinstance(error, _DATA_ERRORS) or not isinstance(error, duckdb.Error),
-    )
+    is_of_data = isinstance(error, _DATA_ERRORS) or not isinstance(error, duckdb.Error)
+    return failure(error, text, is_of_data=is_of_data and not _OF_PYTHON.search(text))

@@ -7,6 +7,7 @@ a result that is too small to differ from zero.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from reclock.algebra.relations import ScalarType
 from reclock.plan.functions.sql_names import raised, type_sql
@@ -42,18 +43,24 @@ def computed(engine: str, template: str, left: str, right: str, vanishes: str | 
         underflow = f"WHEN {result} = 0 AND {vanishes.format(left, right)} THEN {error}"
         return f"(CASE {underflow} ELSE {within_range(engine, result, left, right)} END)"
 
+    return with_operands(engine, left, right, checked)
+
+
+def is_infinite(engine: str, sql: str) -> str:
+    return f"isinf({sql})" if engine == "duckdb" else f"(abs({sql}) = CAST('Infinity' AS DOUBLE))"
+
+
+def with_operands(engine: str, left: str, right: str, write: Callable[[str, str], str]) -> str:
+    """What ``write`` makes of two operands, which it may repeat: one that is computed is written,
+    and computed, once."""
     if _OPERAND.fullmatch(left) and _OPERAND.fullmatch(right):
-        return checked(left, right)
+        return write(left, right)
     pair = (
         f"{{'l': {left}, 'r': {right}}}"
         if engine == "duckdb"
         else f"named_struct('l', {left}, 'r', {right})"
     )
-    return with_value(engine, pair, checked("v.l", "v.r"))
-
-
-def is_infinite(engine: str, sql: str) -> str:
-    return f"isinf({sql})" if engine == "duckdb" else f"(abs({sql}) = CAST('Infinity' AS DOUBLE))"
+    return with_value(engine, pair, write("v.l", "v.r"))
 
 
 def with_value(engine: str, sql: str, body: str) -> str:

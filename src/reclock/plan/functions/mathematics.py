@@ -20,7 +20,7 @@ from reclock.algebra.relations import (
 )
 from reclock.plan.functions.casts import write_cast
 from reclock.plan.functions.digits import FLOAT_SCALE
-from reclock.plan.functions.floats import computed, is_infinite, with_value
+from reclock.plan.functions.floats import computed, is_infinite, with_operands, with_value
 from reclock.plan.functions.registry import Site, Types, Writer, scalar
 from reclock.plan.functions.sql_names import raised, type_sql
 from reclock.plan.functions.typing import (
@@ -70,23 +70,28 @@ def _to_digits(types: Types, constants: Mapping[int, object]) -> Signature | Non
     )
 
 
-def _to_constant_or_column(site: Site, engine: str, to_digits: Callable[[int], str]) -> str:
-    """The value that ``to_digits`` writes for a number of digits below the scale. Engines take a
-    constant, so a column's number is a choice among all."""
-    (x, *_), (precision, scale) = site.arguments, parameters(site.types[0])
+def _to_constant_or_column(site: Site, engine: str, to_digits: Callable[[str, int], str]) -> str:
+    """The value of a number that ``to_digits`` writes for digits below the scale. Engines take a
+    constant, so a column's number of digits is a choice among all."""
+    x, (precision, scale) = site.arguments[0], parameters(site.types[0])
     result = type_sql(engine, site.result)
     digits = site.constants.get(1) if len(site.arguments) == 2 else 0
     if isinstance(digits, int):
-        return f"CAST({x if digits >= scale else to_digits(digits)} AS {result})"
-    count, least = site.arguments[1], scale - precision
-    choices = " ".join(
-        f"WHEN {number} THEN CAST({to_digits(number)} AS {result})"
-        for number in range(least, scale)
-    )
-    return (
-        f"(CASE WHEN {count} >= {scale} THEN CAST({x} AS {result}) WHEN {count} < {least} THEN "
-        f"CAST(0 * {x} AS {result}) ELSE CASE {count} {choices} END END)"
-    )
+        return f"CAST({x if digits >= scale else to_digits(x, digits)} AS {result})"
+    count = site.arguments[1]
+
+    def chosen(x: str, count: str) -> str:
+        least = scale - precision
+        choices = " ".join(
+            f"WHEN {number} THEN CAST({to_digits(x, number)} AS {result})"
+            for number in range(least, scale)
+        )
+        return (
+            f"(CASE WHEN {count} >= {scale} THEN CAST({x} AS {result}) WHEN {count} < {least} THEN "
+            f"CAST(0 * {x} AS {result}) ELSE CASE {count} {choices} END END)"
+        )
+
+    return with_operands(engine, x, count, chosen)
 
 
 def _rounded(engine: str) -> Writer:
@@ -94,7 +99,7 @@ def _rounded(engine: str) -> Writer:
         x = site.arguments[0]
         if site.result.is_float:
             return f"rint({x})" if engine == "spark" else f"round_even({x}, 0)"
-        return _to_constant_or_column(site, engine, lambda digits: f"round({x}, {digits})")
+        return _to_constant_or_column(site, engine, lambda x, digits: f"round({x}, {digits})")
 
     return write
 
@@ -108,7 +113,7 @@ def _truncated(engine: str) -> Writer:
                 f"{_step('floor', engine, x)} END)"
             )
 
-        def to_digits(digits: int) -> str:
+        def to_digits(x: str, digits: int) -> str:
             if engine == "duckdb":
                 return f"trunc({x}, {digits})"
             return f"(CASE WHEN {x} < 0 THEN ceil({x}, {digits}) ELSE floor({x}, {digits}) END)"
