@@ -19,7 +19,15 @@ from reclock.collections.schema import arrow_schema
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.compute.engines.engine import CollectionInput, PreviousResult
 from reclock.compute.engines.group_states import GroupStates
-from reclock.plan.relational import Finishing, Plan, Reduce
+from reclock.plan.relational import (
+    Finishing,
+    Ordering,
+    Plan,
+    Reduce,
+    TopK,
+    Window,
+    WindowFunction,
+)
 from reclock.plan.scalars import ColumnRef
 
 COLLECTION = StorageCollectionId(GlobalId("u1"))
@@ -89,6 +97,33 @@ def test_a_table_is_made_at_the_first_refresh_and_serves_the_later_ones(indexes:
         indexes.refresh(at - 1, at)
         builds.append(indexes.engine.state_builds(INDEX))
     assert builds == [1] * 8
+    assert indexes.tables() == 1
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        Reduce(
+            get(COLLECTION, DESC),
+            (),
+            (aggregate("stddev", ColumnRef(1, BIGINT)),),
+            desc_of(aggregate("stddev", ColumnRef(1, BIGINT)).type),
+        ),
+        Window(
+            get(COLLECTION, DESC),
+            (),
+            (Ordering(1),),
+            WindowFunction("row_number"),
+            desc_of(TEXT, BIGINT, BIGINT),
+        ),
+        TopK(get(COLLECTION, DESC), (), (Ordering(1),), 3, 2),
+    ],
+    ids=["an aggregate", "a window", "an offset"],
+)
+def test_rows_of_an_operator_without_groups_are_kept(plan: Plan, indexes: Indexes) -> None:
+    for at in range(2, LAST + 1):
+        indexes.refresh(at - 1, at, plan=plan)
+    assert indexes.engine.state_builds(INDEX) == 1
     assert indexes.tables() == 1
 
 

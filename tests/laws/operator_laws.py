@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from fixtures.examples import examples
@@ -95,6 +96,10 @@ def _window(plan: Plan, group_by: tuple[int, ...], function: Any) -> Plan:
     return Window(plan, group_by, ORDER, function, NUMBERED, Frame(None, None))
 
 
+def _window_of_all(plan: Plan, order: tuple[Ordering, ...], function: Any, frame: Frame) -> Plan:
+    return Window(plan, (), order, function, NUMBERED, frame)
+
+
 def _counted_by_number(plan: Plan) -> Plan:
     """As many rows as ``plan`` has for each number."""
     return Reduce(plan, (1,), (aggregate("count"),), desc_of(BIGINT, BIGINT))
@@ -152,6 +157,45 @@ in_groups = [
         lambda plan: Project(plan, (0, 3), DESC)
     ),
 ]
+
+
+IN_ONE_ORDER = [
+    WindowFunction("row_number"),
+    WindowFunction("rank"),
+    WindowFunction("lag", value=1),
+    WindowFunction("lead", value=1, offset=2),
+    aggregate("count", NUMBER),
+    aggregate("sum", NUMBER),
+    aggregate("max", NUMBER),
+]
+windows_of_all = st.builds(
+    _window_of_all,
+    some,
+    st.sampled_from([ORDER, (Ordering(0),), (Ordering(1, nulls_first=True), Ordering(0))]),
+    st.sampled_from(IN_ONE_ORDER).map(
+        lambda function: (
+            replace(function, type=BIGINT) if isinstance(function, Aggregate) else function
+        )
+    ),
+    st.sampled_from([Frame(), Frame(None, 0, is_range=False), Frame(-1, 1, is_range=False)]),
+)
+groups_of_all = st.one_of(
+    st.builds(
+        _reduced,
+        some,
+        st.just(()),
+        st.sampled_from(
+            [
+                [aggregate("stddev", NUMBER), aggregate("count")],
+                [aggregate("corr", NUMBER, call("*", NUMBER, 2)), aggregate("mode", KEY)],
+            ]
+        ),
+    ),
+    st.builds(
+        _counted_by_number,
+        st.builds(_first, some, st.just(()), st.just(2), st.sampled_from([0, 1])),
+    ),
+)
 
 
 def _reached(base: Plan, other: Plan, most: int, is_block: bool) -> Plan:
@@ -221,6 +265,8 @@ LAWS: dict[str, st.SearchStrategy[Plan]] = {
     ),
     "first rows": first_rows,
     "window": windows,
+    "one group of all rows": groups_of_all,
+    "a window of all rows": windows_of_all,
     "groups of first rows": in_groups[0].map(_counted_by_number),
     "groups of a window": in_groups[1].map(_counted_by_number),
     "groups of an outer join": in_groups[2].map(_counted_by_number),

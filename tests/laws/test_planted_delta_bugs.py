@@ -17,12 +17,22 @@ from laws.operator_laws import operator_law
 from reclock.compute import maintenance
 from reclock.compute.engines import continuing
 from reclock.compute.engines.group_states import GroupStep
-from reclock.compute.operators import distinct_arguments, groups, join, reduce, rules, topk
+from reclock.compute.operators import (
+    distinct_arguments,
+    groups,
+    join,
+    partial_aggregates,
+    reduce,
+    rules,
+    topk,
+    window_suffixes,
+)
 from reclock.compute.operators.partial_aggregates import PartialAggregates
 from reclock.compute.operators.rules import columns, select_list
 from reclock.compute.steps import delta, writer
 from reclock.compute.steps.writer import StepWriter
 from reclock.plan.relational import (
+    Arrangement,
     Distinct,
     Except,
     Filter,
@@ -265,7 +275,46 @@ def _iterations_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(continuing, "_continue", lambda *given: right(*given) * 0)
 
 
+def _hidden(right: Any, node: Plan, step: Any) -> str:
+    return f"SELECT * FROM ({right(node, step)}) AS planted WHERE FALSE"
+
+
+def _earlier_rows_seen_as(**planted: Any) -> Plant:
+    """What a window is told of the rows before the first change."""
+    right = window_suffixes._earlier_rows
+
+    def seen(*given: Any) -> Any:
+        needed = right(*given)
+        return None if needed is None else replace(needed, **planted)
+
+    return lambda monkeypatch: monkeypatch.setattr(window_suffixes, "_earlier_rows", seen)
+
+
+def _first_rows_are_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        window_suffixes,
+        "_reversed_order",
+        lambda node, engine: topk.order_by(node.order, node.input.desc.types, engine),
+    )
+
+
 PLANTED: dict[str, tuple[str, Plant]] = {
+    "an arrangement hides its changes": (
+        "a window of all rows",
+        _instead("delta", Arrangement, _hidden),
+    ),
+    "rows before the first change do not count": (
+        "a window of all rows",
+        _earlier_rows_seen_as(combined="{value}"),
+    ),
+    "no row before the first change is near": (
+        "a window of all rows",
+        _earlier_rows_seen_as(rows=0),
+    ),
+    "the first rows are the last before the first change": (
+        "a window of all rows",
+        _first_rows_are_the_last,
+    ),
     "a recursion goes on without its rows that went": ("recursion", _lost_rows_are_gained),
     "a recursion goes on for one iteration": ("recursion", _one_iteration),
     "a recursion goes on beyond its limit": ("recursion", _iterations_are_not_counted),
@@ -370,6 +419,8 @@ PLANTED: dict[str, tuple[str, Plant]] = {
 """The bug, and the law that finds it."""
 
 IN_SUITE = {
+    "no row before the first change is near",
+    "rows before the first change do not count",
     "one copy of each change of Map",
     "a union has one input",
     "partners as they were",
@@ -453,6 +504,14 @@ def _seen_matches(select: str) -> Plant:
     return _instead("delta", Join, planted)
 
 
+def _arranged_rows_come_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        partial_aggregates,
+        "repeated",
+        lambda engine, counted, names: f"SELECT {select_list(names)} FROM ({counted}) AS planted",
+    )
+
+
 PLANTED_IN_GROUPS: dict[str, tuple[str, Plant]] = {
     "matches are those from before": (
         "semi and anti join",
@@ -465,11 +524,13 @@ PLANTED_IN_GROUPS: dict[str, tuple[str, Plant]] = {
     "groups without rows stay": ("distinct", _groups_without_rows_stay),
     "sums of nothing are zero": ("additive aggregates", _sums_of_nothing_are_zero),
     "lost refreshes count": ("additive aggregates", _lost_refreshes_count),
+    "arranged rows come once": ("one group of all rows", _arranged_rows_come_once),
 }
 """In the partial aggregates that an engine keeps."""
 
 GROUPS_IN_SUITE = {
     "matches are those from before",
+    "arranged rows come once",
     "deleted rows are added",
     "lost refreshes count",
 }

@@ -55,8 +55,8 @@ class EngineSettings(BaseModel):
         default=1 << 30,
         ge=0,
         description="memory of a process for partial aggregates of groups, from which refreshes "
-        "maintain counts, sums and "
-        "averages without reading a group's other rows; 0 for none",
+        "maintain counts, sums and averages without reading a group's other rows, and for the rows of "
+        "aggregates, windows and limits without groups; 0 for none",
     )
     refresh_interval_ms: int = Field(
         default=1_000,

@@ -9,6 +9,7 @@ from typing import Any
 from reclock.algebra.ids import CollectionType
 from reclock.algebra.intervals import Interval
 from reclock.plan.relational import (
+    Arrangement,
     Constant,
     Distinct,
     Except,
@@ -88,12 +89,13 @@ def explain_tree(plan: Plan, finishing: Finishing | None = None) -> dict[str, An
 
 
 def _tree(plan: Plan, depth: int) -> Iterator[str]:
-    yield "  " * depth + _line(plan)
+    yield "  " * depth + describe(plan)
     for child in inputs(plan):
         yield from _tree(child, depth + 1)
 
 
-def _line(plan: Plan) -> str:
+def describe(plan: Plan) -> str:
+    """The operator's line of the tree."""
     match plan:
         case Get(collection=collection, name=name):
             part = (
@@ -132,6 +134,8 @@ def _line(plan: Plan) -> str:
             )
         case Distinct():
             return "Distinct"
+        case Arrangement():
+            return "Arrangement"
         case TopK(input=input, group_by=group_by, order=order, limit=limit, offset=offset):
             names = _columns(input.desc.names)
             keys = f"by {', '.join(names[i] for i in group_by)}" if group_by else ""

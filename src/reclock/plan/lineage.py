@@ -8,6 +8,7 @@ from enum import IntEnum
 
 from reclock.algebra.ids import StorageCollectionId
 from reclock.plan.relational import (
+    Arrangement,
     Constant,
     Distinct,
     Except,
@@ -124,7 +125,7 @@ def _lineage(plan: Plan, work_tables: Mapping[tuple[bool, int], Lineage]) -> Lin
             columns = [whole.columns[index] for index in group_by]
             columns += [_aggregate(whole, aggregate) for aggregate in aggregates]
             return replace(grouped, columns=tuple(columns))
-        case Distinct(input=input):
+        case Distinct(input=input) | Arrangement(input=input):
             return of(input)
         case TopK(input=input, group_by=group_by, order=order):
             sorted = of(input).deciding(_positions(order), Use.SORT)

@@ -120,6 +120,18 @@ class Distinct:
 
 
 @dataclass(frozen=True, slots=True)
+class Arrangement:
+    """The rows of the input, which an engine keeps from one refresh of a maintained plan to the
+    next. No other plan has one."""
+
+    input: Plan
+
+    @property
+    def desc(self) -> RelationDesc:
+        return self.input.desc
+
+
+@dataclass(frozen=True, slots=True)
 class Ordering:
     """Sort by column ``index``. The planner makes PostgreSQL's default for NULLs explicit: last
     when ascending, first when descending."""
@@ -318,6 +330,7 @@ Plan = (
     | Join
     | Reduce
     | Distinct
+    | Arrangement
     | TopK
     | FlatMap
     | Window

@@ -15,11 +15,12 @@ from reclock.adapter.query.queries import QueryExecution, ReadPlan, with_indexes
 from reclock.adapter.timestamps import read_time
 from reclock.algebra.ids import TABLES
 from reclock.algebra.timestamps import Timestamp
-from reclock.compute.maintenance import maintainer
+from reclock.compute.maintenance import MaintenanceMode, maintainer
+from reclock.compute.steps.kept_rows import operators_without_rule
 from reclock.controllers.implied import dataflow
 from reclock.errors import NoReplicas
 from reclock.introspection.overview import last_refreshes
-from reclock.plan.explain import explain, explain_tree
+from reclock.plan.explain import describe, explain, explain_tree
 from reclock.plan.relational import Plan, collections
 from reclock.plan.rules import Stage, stages
 from reclock.protocol.introspection import IntrospectionType
@@ -150,7 +151,11 @@ def _choices(query: QueryExecution, indexes: Sequence[IndexEntry]) -> list[str]:
 def _described(catalog: PlannerCatalog, index: IndexEntry) -> str:
     index_dataflow = dataflow(catalog, index)
     mode = maintainer(index_dataflow.plan, index_dataflow.desc).mode
-    return f"{index.name} (in cluster {catalog.cluster_name(index.cluster_id)}, {mode})"
+    how = str(mode)
+    if mode is MaintenanceMode.RECOMPUTED:
+        operators = dict.fromkeys(map(describe, operators_without_rule(index_dataflow.plan)))
+        how += f" because of {'; '.join(operators)}"
+    return f"{index.name} (in cluster {catalog.cluster_name(index.cluster_id)}, {how})"
 
 
 def _timestamp_lines(query: QueryExecution) -> list[str]:

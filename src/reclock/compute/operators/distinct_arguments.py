@@ -7,11 +7,21 @@ once.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from reclock.algebra.relations import ScalarType, TypeName
 from reclock.plan.build import compute, project
-from reclock.plan.relational import Distinct, Join, JoinKind, Plan, Reduce, inputs, with_inputs
+from reclock.plan.relational import (
+    Arrangement,
+    Distinct,
+    Join,
+    JoinKind,
+    Plan,
+    Reduce,
+    inputs,
+    with_inputs,
+)
 from reclock.plan.scalars import Aggregate, ColumnRef, Literal, Scalar
 from reclock.plan.totality import could_error
 
@@ -25,6 +35,14 @@ def over_distinct_arguments(plan: Plan) -> Plan:
     Other aggregates beside them are computed apart. A node that several nodes read stays one node.
     """
     return _rewritten(plan, {})
+
+
+def over_arguments(
+    node: Reduce, rows_of: Callable[[Plan], Distinct | Arrangement]
+) -> Reduce | None:
+    """The aggregates of a node without ``GROUP BY`` over ``rows_of`` their arguments; None if that
+    could raise an error where a filter leaves a row out."""
+    return _over_values(node, rows_of) if all(map(_is_safe, node.aggregates)) else None
 
 
 def ignores_copies(aggregate: Aggregate) -> bool:
@@ -51,7 +69,7 @@ def _split(node: Reduce) -> Plan:
     remaining_places = [place for place in range(len(node.aggregates)) if place not in places]
     if not places:
         return node
-    over_values = _over_values(_only(node, places))
+    over_values = _over_values(_only(node, places), Distinct)
     if not remaining_places:
         return over_values
     remaining = _only(node, remaining_places)
@@ -74,7 +92,7 @@ def _only(node: Reduce, places: list[int]) -> Reduce:
     return replace(node, aggregates=tuple(node.aggregates[place] for place in places), desc=desc)
 
 
-def _over_values(node: Reduce) -> Reduce:
+def _over_values(node: Reduce, rows_of: Callable[[Plan], Distinct | Arrangement]) -> Reduce:
     scalars = [
         scalar
         for aggregate in node.aggregates
@@ -100,19 +118,22 @@ def _over_values(node: Reduce) -> Reduce:
         for aggregate in node.aggregates
     )
     return replace(
-        node, input=Distinct(compute(node.input, arguments, names)), aggregates=aggregates
+        node, input=rows_of(compute(node.input, arguments, names)), aggregates=aggregates
     )
 
 
 def _is_movable(aggregate: Aggregate) -> bool:
-    """Arguments are then computed for all rows, which must not raise an error where a filter leaves
-    the row out."""
-    is_safe = aggregate.filter is None or not any(map(could_error, aggregate.arguments))
     return (
         ignores_copies(aggregate)
-        and is_safe
+        and _is_safe(aggregate)
         and all(_is_plain(argument.type) for argument in aggregate.arguments)
     )
+
+
+def _is_safe(aggregate: Aggregate) -> bool:
+    """Arguments are then computed for all rows, which must not raise an error where a filter leaves
+    the row out."""
+    return aggregate.filter is None or not any(map(could_error, aggregate.arguments))
 
 
 def _is_plain(type: ScalarType) -> bool:

@@ -1,5 +1,5 @@
 """Partial aggregates of groups: what is kept of each group of a Reduce or Distinct so that its row
-follows from the group's changes alone, also when rows go.
+follows from the group's changes alone, also when rows go; and of each row of an Arrangement.
 
 Of each group there is the number of its rows and, for each aggregate, parts that add up: counts and
 exact sums. A relation of them has the columns ``c0`` … (the group's keys), ``n`` (its rows) and
@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 
 from reclock.algebra.relations import TypeName
 from reclock.compute.expressions.sql import aggregate_to_sql, to_sql
+from reclock.compute.operators.get import repeated
 from reclock.compute.operators.rules import columns, select_list
 from reclock.plan.functions import resolve_aggregate
 from reclock.plan.functions.aggregates import average_operands, average_quotient
 from reclock.plan.functions.casts import write_cast
 from reclock.plan.functions.sql_names import type_sql
 from reclock.plan.functions.sums import SAFE_DIGITS
-from reclock.plan.relational import Distinct, Plan, Reduce
+from reclock.plan.relational import Arrangement, Distinct, Plan, Reduce
 from reclock.plan.scalars import Aggregate, ColumnRef, Scalar
 
 _ADDITIVE = ("count", "sum", "avg")
@@ -30,7 +31,7 @@ class PartialAggregates:
     """How the rows of ``node`` are made of parts. ``keys`` are the grouping columns of its
     input."""
 
-    node: Reduce | Distinct
+    node: Reduce | Distinct | Arrangement
     keys: tuple[int, ...]
     parts: tuple[Aggregate, ...]
 
@@ -135,6 +136,8 @@ class PartialAggregates:
         """The SELECT of the node's rows from their partial aggregates, one row a group, and of what
         is ``carried``."""
         keys = [f"c{place}" for place in range(len(self.keys))]
+        if isinstance(self.node, Arrangement):
+            return repeated(engine, select, keys)
         aggregates = () if isinstance(self.node, Distinct) else self.node.aggregates
         operands = []
         for place, aggregate in enumerate(aggregates):
@@ -217,7 +220,7 @@ def partial_aggregates(node: Plan) -> PartialAggregates | None:
     The value of a sum of doubles depends on the order of addition. A least or largest value, and
     what counts only different values, need the group's other rows when one goes.
     """
-    if isinstance(node, Distinct) and len(node.desc):
+    if isinstance(node, Distinct | Arrangement) and len(node.desc):
         return PartialAggregates(node, tuple(range(len(node.desc))), ())
     if not isinstance(node, Reduce) or not all(map(_is_additive, node.aggregates)):
         return None

@@ -22,7 +22,7 @@ from reclock.compute.operators.rules import (
 )
 from reclock.plan.functions import resolve_aggregate
 from reclock.plan.functions.casts import write_cast
-from reclock.plan.relational import Distinct, Reduce
+from reclock.plan.relational import Arrangement, Distinct, Reduce
 from reclock.plan.scalars import Aggregate, ColumnRef, Scalar
 
 _MERGED_BY = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
@@ -81,6 +81,8 @@ def _(node: Reduce, step: DeltaStep) -> str:
 def _(node: Reduce, is_shown: bool) -> bool:
     """One group of all rows changes with every row, and must follow from what is known of it."""
     if node.group_by or (is_shown and _can_merge(node)) or partial_aggregates(node) is not None:
+        return True
+    if isinstance(node.input, Arrangement):
         return True
     return isinstance(node.input, Distinct) and all(map(ignores_copies, node.aggregates))
 

@@ -20,7 +20,7 @@ from reclock.compute.operators.rules import (
 )
 from reclock.plan.functions.intervals import compared, compared_type
 from reclock.plan.functions.orders import in_order
-from reclock.plan.relational import Ordering, TopK
+from reclock.plan.relational import Arrangement, Ordering, TopK
 
 
 def order_by(
@@ -35,7 +35,7 @@ def order_by(
     terms = []
     for ordering in order:
         column = f"c{ordering.index}"
-        terms.append(term(_comparable(engine, column, types[ordering.index]), ordering))
+        terms.append(term(comparable(engine, column, types[ordering.index]), ordering))
     sorted_by = {o.index for o in order if not types[o.index].has_intervals}
     if not has_ties:
         terms += [
@@ -46,7 +46,8 @@ def order_by(
     return ", ".join(terms)
 
 
-def _comparable(engine: str, column: str, type: ScalarType) -> str:
+def comparable(engine: str, column: str, type: ScalarType) -> str:
+    """What rows are ordered by in a column."""
     return in_order(engine, compared(engine, column, type), compared_type(type))
 
 
@@ -97,7 +98,8 @@ def _is_among(node: TopK, rows: str) -> str:
 
 @has_delta.register
 def _(node: TopK, is_shown: bool) -> bool:
-    return bool(node.group_by) or (is_shown and not node.offset)
+    is_merged = is_shown and not node.offset
+    return bool(node.group_by) or is_merged or isinstance(node.input, Arrangement)
 
 
 @origin.register

@@ -30,9 +30,10 @@ from reclock.compute.operators.rules import (
     snapshot,
 )
 from reclock.compute.operators.topk import order_by, term
+from reclock.compute.operators.window_suffixes import suffix_changes
 from reclock.errors import UnsupportedSql
 from reclock.plan.functions.sql_names import literal, type_sql
-from reclock.plan.relational import Frame, FrameOffset, Window, WindowFunction
+from reclock.plan.relational import Arrangement, Frame, FrameOffset, Window, WindowFunction
 from reclock.plan.scalars import Aggregate
 
 
@@ -189,12 +190,12 @@ def _call(function: WindowFunction) -> str:
 
 @delta.register
 def _(node: Window, step: DeltaStep) -> str:
-    return regrouped(node, step, [node.group_by], node.group_by)
+    return suffix_changes(node, step) or regrouped(node, step, [node.group_by], node.group_by)
 
 
 @has_delta.register
 def _(node: Window, is_shown: bool) -> bool:
-    return bool(node.group_by)
+    return bool(node.group_by) or isinstance(node.input, Arrangement)
 
 
 @origin.register

@@ -6,11 +6,10 @@ from __future__ import annotations
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.compute import rendering
 from reclock.compute.narrowing import narrowed
-from reclock.compute.operators import has_delta
-from reclock.compute.operators.distinct_arguments import over_distinct_arguments
 from reclock.compute.operators.rules import InputVersion, NoRuleByTime, columns, consolidated
+from reclock.compute.steps.kept_rows import operators_without_rule, over_kept_rows
 from reclock.compute.steps.new_rows import continued_recursion
-from reclock.compute.steps.writer import DeltaInputs, StepReads, StepWriter, result_projections
+from reclock.compute.steps.writer import DeltaInputs, StepReads, StepWriter
 from reclock.plan.relational import Plan
 
 
@@ -20,11 +19,7 @@ def has_delta_rules(plan: Plan, *, is_kept: bool = True) -> bool:
     shows is continued as long as the inputs only gain rows."""
     if is_kept and continued_recursion(plan):
         return True
-    plan = over_distinct_arguments(plan)
-    shown = result_projections(plan, plan.desc) if is_kept else {}
-    nodes: dict[int, Plan] = {}
-    rendering.list_nodes(plan, nodes)
-    return all(has_delta(node, key in shown) for key, node in nodes.items())
+    return not operators_without_rule(plan, is_kept=is_kept)
 
 
 def render(
@@ -71,7 +66,7 @@ def _written(
     reads: StepReads | None,
 ) -> tuple[StepWriter, list[str], str]:
     """The step, the columns of its statement, and the SELECT that these read."""
-    plan = narrowed(over_distinct_arguments(plan))
+    plan = narrowed(over_kept_rows(plan, is_kept=desc is not None))
     step = StepWriter(plan, desc, engine, step_inputs, reads)
     changes = step.changes(plan)
     if changes is None and step.by_time:

@@ -7,8 +7,8 @@ from collections.abc import Set
 
 from reclock.algebra.ids import StorageCollectionId
 from reclock.compute import rendering
-from reclock.compute.operators.distinct_arguments import over_distinct_arguments
 from reclock.compute.operators.partial_aggregates import partial_aggregates
+from reclock.compute.steps.kept_rows import over_kept_rows
 from reclock.plan.relational import (
     Filter,
     FlatMap,
@@ -28,7 +28,7 @@ from reclock.plan.temporal import is_temporal_filter
 def has_time_rules(plan: Plan) -> bool:
     """Whether a step by time is expected to succeed: what temporal filters change only passes
     operators that say at which time a row changes."""
-    plan = over_distinct_arguments(plan)
+    plan = over_kept_rows(plan)
     nodes: dict[int, Plan] = {}
     rendering.list_nodes(plan, nodes)
     changed: set[int] = set()
