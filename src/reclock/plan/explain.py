@@ -82,7 +82,7 @@ def explain_tree(plan: Plan, finishing: Finishing | None = None) -> dict[str, An
     if finishing is not None and finishing != Finishing():
         detail = _finishing(finishing, plan.desc.names)
         return {"Node Type": "Finish", "Detail": detail, "Plans": [explain_tree(plan)]}
-    type, _, detail = _line(plan).partition(" ")
+    type, _, detail = describe(plan).partition(" ")
     plans = [explain_tree(child) for child in inputs(plan)]
     node: dict[str, Any] = {"Node Type": type, "Detail": detail, "Plans": plans}
     return {key: value for key, value in node.items() if value}
