@@ -199,7 +199,7 @@ groups_of_all = st.one_of(
 
 
 def _reached(base: Plan, other: Plan, most: int, is_block: bool) -> Plan:
-    """The rows of ``one``, and those of ``other`` that have the key or the number of such a row."""
+    """The rows of ``base``, and those of ``other`` that have the key or the number of such a row."""
     work = WorkTable(1, "r", DESC, is_binding=is_block)
     meets = call("or", call("=", KEY, ColumnRef(2, TEXT)), call("=", NUMBER, ColumnRef(3, BIGINT)))
     step = Project(_joined(work, other, JoinKind.INNER, (), (meets,)), (2, 3), DESC)
