@@ -53,6 +53,11 @@ def test_an_environment_is_not_replaced_without_being_told(tmp_path: Path) -> No
     assert "there is an environment already HINT: --replace deletes it" in answer
 
 
+def test_a_file_of_statements_needs_its_option(tmp_path: Path) -> None:
+    answer = refused("sql", "--home", str(tmp_path), "statements.sql")
+    assert 'unexpected argument "statements.sql" HINT: -f FILE runs' in answer
+
+
 def test_each_command_says_in_one_line_what_it_does() -> None:
     for command in app.registered_commands:
         described = inspect.getdoc(command.callback) or ""

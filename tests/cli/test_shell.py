@@ -99,6 +99,12 @@ def test_a_script_has_backslash_commands_between_its_statements(
         (r"\df", ["twice(integer)"]),
         (r"\dT m*", ["mood"]),
         (r"\dn sal*", ["sales"]),
+        (r"\d+ sales.*", ["late"]),
+        (r"\dt+ a?b", ["a_b", "acb"]),
+        (r"\di+", ["i"]),
+        (r"\dp *b", ["a_b", "acb"]),
+        (r"\dx", []),
+        (r"\sv twice_late", ["reclock.public.twice_late"]),
         (r"\d+ a_b", ["number", "default"]),  # a column, and the cluster of the index
     ],
 )
@@ -108,6 +114,7 @@ def test_a_pattern_selects_names_in_a_schema(
     shell.output = Format.JSON
     assert shell.run("""CREATE SCHEMA sales; CREATE TABLE sales.late (a int);
         CREATE TABLE acb (a int); CREATE TABLE a_b (number int); CREATE INDEX i ON a_b (number);
+        CREATE VIEW twice_late AS SELECT a FROM sales.late;
         CREATE SEQUENCE ids; CREATE TYPE mood AS ENUM ('low', 'high');
         CREATE FUNCTION twice(a int) RETURNS int LANGUAGE SQL AS 'SELECT 2 * a'""")
     assert shell.meta(command)

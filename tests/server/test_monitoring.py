@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from urllib.request import Request, urlopen
 
 import psycopg
 import pytest
+import trustme
 import yaml
 from fixtures import forks
 from fixtures.server import RECLOCK, SqlServer
@@ -24,6 +26,7 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from reclock.adapter.query.metrics import BUCKETS_NS, cumulative
+from reclock.config.ports import PortSettings
 from reclock.errors import InvalidOption, UnsafeHttpListener
 from reclock.server.monitoring import Monitor, monitoring, split_address
 
@@ -32,9 +35,14 @@ METRIC = re.compile(r"\b(?:reclock|process)_\w+")
 Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
-def get(address: str, path: str) -> tuple[int, str]:
+def get(address: str, path: str, authorities: Path | None = None) -> tuple[int, str]:
+    """The answer, over https if there are ``authorities`` to prove the server's certificate."""
+    scheme = "https" if authorities else "http"
+    context = ssl.create_default_context(cafile=authorities) if authorities else None
     try:
-        with urlopen(f"http://{address}{path}", timeout=60) as answer:
+        with urlopen(  # noqa: S310
+            f"{scheme}://{address}{path}", timeout=60, context=context
+        ) as answer:
             return answer.status, answer.read().decode()
     except HTTPError as error:
         return error.code, error.read().decode()
@@ -71,17 +79,18 @@ def address_in(log: Path) -> str:
 
 
 @contextmanager
-def ticking(home: Path) -> Iterator[str]:
-    variables = os.environ | {"RECLOCK_TICK_HTTP": "0"}
-    with (home / "tick.log").open("w") as log:
+def running(home: Path, *command: str, **variables: str) -> Iterator[str]:
+    """The address at which a process of the command answers over HTTP."""
+    log_file = home / f"{command[0]}.log"
+    with log_file.open("w") as log:
         process = Popen(
-            [RECLOCK, "tick", "--home", str(home), "--every", "1s"],
-            env=variables,
+            [RECLOCK, *command, "--home", str(home)],
+            env=os.environ | variables,
             stdout=DEVNULL,
             stderr=log,
         )
     try:
-        yield address_in(home / "tick.log")
+        yield address_in(log_file)
     finally:
         process.terminate()
         process.wait(PATIENCE_S)
@@ -155,7 +164,7 @@ def test_a_stalled_source_shows_in_a_ticking_process(tmp_path: Path) -> None:
     create = """CREATE SOURCE planes (id bigint NOT NULL, name text)
         FROM S3 DISCOVER OBJECTS MATCHING '*.csv' USING BUCKET SCAN 'planes' FORMAT CSV WITH HEADER"""
     assert forks.command("sql", "--home", str(home), "-c", create) == 0
-    with ticking(home) as address:
+    with running(home, "tick", "--every", "1s", RECLOCK_TICK_HTTP="0") as address:
         labels = {"name": "reclock.public.planes", "type": "source"}
 
         def until(metric: str, value: float, /, **labels: str) -> None:
@@ -172,13 +181,52 @@ def test_a_stalled_source_shows_in_a_ticking_process(tmp_path: Path) -> None:
         until("reclock_object_stalled", 1, **labels)
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("serve", "--port", "0"),
+        ("tick", "--every", "1s"),
+        ("replica", "--cluster", "c", "--replica", "r1"),
+    ],
+)
+def test_each_process_encrypts_with_the_certificate_of_the_sql_port(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    authority, home = trustme.CA(), tmp_path / "home"
+    issued = authority.issue_cert("127.0.0.1")
+    issued.private_key_pem.write_to_path(tmp_path / "key.pem")
+    issued.cert_chain_pems[0].write_to_path(tmp_path / "certificate.pem")
+    authority.cert_pem.write_to_path(tmp_path / "authority.pem")
+    settings = {
+        f"RECLOCK_{command[0].upper()}_HTTP": "https://127.0.0.1:0",
+        "RECLOCK_TLS_CERTIFICATE": str(tmp_path / "certificate.pem"),
+        "RECLOCK_TLS_KEY": str(tmp_path / "key.pem"),
+        "RECLOCK_REPLICA_AUTOSTART": "false",
+        "RECLOCK_REPLICA_WARM_UP": "false",
+    }
+    assert forks.command("init", "--home", str(home)) == 0
+    assert forks.command("sql", "--home", str(home), "-c", "CREATE CLUSTER c SIZE '1'") == 0
+    with running(home, *command, **settings) as address:
+        assert get(address, "/healthz", tmp_path / "authority.pem") == (200, "ok\n")
+        with pytest.raises(URLError, match="certificate verify failed"):
+            urlopen(f"https://{address}/healthz", timeout=60)
+
+
+def test_without_a_certificate_nothing_is_encrypted() -> None:
+    with (
+        pytest.raises(InvalidOption, match="no certificate"),
+        monitoring("https://127.0.0.1:0", PortSettings()),
+    ):
+        pass
+
+
 def test_a_process_that_has_not_joined_is_healthy_but_not_ready() -> None:
     monitor = Monitor("127.0.0.1", 0)
     try:
         assert get(monitor.address, "/healthz")[0] == 200
         assert get(monitor.address, "/readyz")[0] == 503
         assert get(monitor.address, "/metrics")[0] == 503
-        with monitoring(monitor.address, is_optional=True) as second:
+        with monitoring(monitor.address, PortSettings(), is_optional=True) as second:
             assert second is None  # the port is taken
     finally:
         monitor.close()
@@ -187,12 +235,15 @@ def test_a_process_that_has_not_joined_is_healthy_but_not_ready() -> None:
 @pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0", "10.1.2.3:9187", "example.org:9187"])
 def test_only_loopback_is_listened_on_unless_a_setting_allows_more(address: str) -> None:
     for is_optional in (False, True):
-        with pytest.raises(UnsafeHttpListener), monitoring(address, is_optional=is_optional):
+        with (
+            pytest.raises(UnsafeHttpListener),
+            monitoring(address, PortSettings(), is_optional=is_optional),
+        ):
             pass
 
 
 def test_all_addresses_are_listened_on_if_that_is_allowed() -> None:
-    with monitoring("0.0.0.0:0", allows_remote=True) as monitor:
+    with monitoring("0.0.0.0:0", PortSettings(http_remote=True)) as monitor:
         assert monitor is not None
         assert get(f"127.0.0.1:{monitor.address.rpartition(':')[2]}", "/healthz")[0] == 200
 

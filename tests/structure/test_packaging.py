@@ -9,9 +9,10 @@ from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
+import pytest
 from fixtures.syntax_trees import syntax_trees
 
-from reclock.errors import EXTRAS
+from reclock.errors import EXTRAS, extra_not_installed
 
 ROOT = Path(__file__).parents[2]
 
@@ -96,6 +97,19 @@ OPTIONAL_ENTRIES = (
     "reclock.spark",
 )
 """What may need an extra to be imported: functions import it, and nothing else does."""
+
+
+@pytest.mark.parametrize(
+    ("imported", "package"),
+    [("py4j.protocol", "pyspark"), ("pyspark", "pyspark"), ("thrift", "pymetastore")],
+)
+def test_the_package_that_an_extra_installs_is_the_one_that_is_missing(
+    imported: str, package: str
+) -> None:
+    error = extra_not_installed(ModuleNotFoundError(name=imported))
+    assert error is not None
+    assert error.detail == f'there is no Python package "{package}"'
+    assert extra_not_installed(ModuleNotFoundError(name="unknown")) is None
 
 
 def test_without_extras_everything_else_can_be_imported() -> None:

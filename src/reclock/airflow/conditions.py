@@ -14,7 +14,7 @@ from typing import Any
 
 from reclock.client.client import Client
 from reclock.client.statements import relation_name
-from reclock.errors import AuditFailed, InputStalled, InvalidOption
+from reclock.errors import AuditFailed, InputStalled, InvalidOption, quoted_name
 
 _INPUT = re.compile(r"input (?P<name>.+) \((?P<id>\w+)/.*\):")
 _UPPER = re.compile(r"  since: \d+, upper: (?P<upper>\d+),")
@@ -184,7 +184,7 @@ def _source(client: Client, name: str) -> PublishedInput:
     """Raises ``InvalidOption`` if the relation is no source."""
     named = "SELECT id FROM mz_catalog.mz_sources WHERE oid = $1::regclass::oid"
     if not client.sql(named, [relation_name(name)]).rows():
-        raise InvalidOption(f'"{name}" is not a source')
+        raise InvalidOption(f"{quoted_name(name)} is not a source")
     [source] = inputs(client, name)
     return source
 

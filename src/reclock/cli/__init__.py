@@ -216,8 +216,9 @@ def maintain(home: Home = None, is_json: Json = False) -> None:
     raise typer.Exit(1 if failed else 0)
 
 
-@app.command()
+@app.command(context_settings={"allow_extra_args": True})
 def sql(
+    context: typer.Context,
     home: Home = None,
     command: Annotated[
         list[str] | None, typer.Option("-c", "--command", help="run these statements and exit")
@@ -245,8 +246,12 @@ def sql(
 ) -> None:
     """Open a SQL shell, or run statements from the command line or a file."""
     from reclock.cli.shell import run_shell
+    from reclock.errors import InvalidOption
 
     with errors_on_stderr():
+        if context.args:
+            hint = "-f FILE runs the statements of a file, -c 'SELECT 1' those that follow it"
+            raise InvalidOption(f'unexpected argument "{context.args[0]}"', hint=hint)
         failed = run_shell(
             home,
             commands=command or [],
@@ -338,9 +343,7 @@ def replica(
         environment = scope.enter_context(Environment.open(home, is_long_lived=True))
         description = find(environment, cluster, replica)
         settings = environment.stores.settings
-        monitor = scope.enter_context(
-            monitoring(settings.replica_http, allows_remote=settings.http_remote, is_optional=True)
-        )
+        monitor = scope.enter_context(monitoring(settings.replica_http, settings, is_optional=True))
         if monitor is not None:
             scope.enter_context(monitor.watching(environment, description.id))
         reason = run(environment, description, incarnation=own_incarnation, stopping=stopping)

@@ -63,9 +63,7 @@ def run_ticks(
         if pause is not None:
             scope.enter_context(reporting(environment))
             settings = environment.stores.settings
-            monitor = scope.enter_context(
-                monitoring(settings.tick_http, allows_remote=settings.http_remote)
-            )
+            monitor = scope.enter_context(monitoring(settings.tick_http, settings))
             if monitor is not None:
                 scope.enter_context(monitor.watching(environment))
         patience_s = environment.stores.settings.tick_patience_ms / 1000

@@ -41,15 +41,36 @@ _LISTS = {
 }
 """What a command lists: of the first schema of the search path, unless its pattern names one."""
 
+_RELKINDS = {
+    r"\d+": "rvmiS",
+    r"\dt+": "r",
+    r"\dv+": "v",
+    r"\dm+": "m",
+    r"\di+": "i",
+    r"\ds+": "S",
+    r"\dp": "rvmS",
+}
+"""The kinds of relations that a command lists with details."""
+
+_DETAILS = """pg_get_userbyid(relowner) AS owner,
+    pg_size_pretty(pg_total_relation_size(c.oid)) AS size,
+    obj_description(c.oid, 'pg_class') AS description"""
+
+_PRIVILEGES = "relacl AS privileges"
+
+_EXTENSIONS = "SELECT extname AS name, extversion AS version FROM pg_extension"
+
 _WILDCARDS = {"*": "%", "?": "_", "%": r"\%", "_": r"\_", "\\": r"\\", "'": "''"}
 """A character of psql's patterns in the constant of a LIKE."""
 
 _HELP = r"""\d [PATTERN]     objects             \d NAME     columns of a relation
-\dt \dv \dm \di  tables, views, materialized views, indexes
+\dt \dv \dm \di  tables, views, materialized views, indexes; \dt+ adds owners and sizes
 \ds \df \dT      sequences, functions, types
 \dn \du \l       schemas, roles, databases
+\dp \dx          privileges, extensions
                  a pattern may follow each: \dt late*, \dt sales.*
 \d+ NAME         columns and indexes of a relation
+\sv NAME         the statement that creates a view
 \conninfo        database, role and server of the session
 \i FILE          run a file          \watch [S]  repeat the last statements every S seconds (2)
 \e               edit the last statements in $EDITOR, and run them if they were changed
@@ -136,12 +157,19 @@ class Shell:
                 self.is_over = True
             case r"\?":
                 print(_HELP)
-            case r"\d+" if argument:
+            case r"\d+" if argument and not set("*?") & set(argument):
                 return self.run(f"SHOW COLUMNS FROM {argument}; SHOW INDEXES FROM {argument}")
             case r"\d" if argument and not set("*?") & set(argument):
                 return self.run(f"SHOW COLUMNS FROM {argument}")
             case _ if name in _LISTS:
                 return self.run(f"SHOW {_LISTS[name]}{_matching(argument)}")
+            case _ if name in _RELKINDS:
+                facts = _PRIVILEGES if name == r"\dp" else _DETAILS
+                return self.run(_relations(_RELKINDS[name], facts, argument))
+            case r"\sv" if argument:
+                return self.run(f"SHOW CREATE VIEW {argument}")
+            case r"\dx":
+                return self.run(_EXTENSIONS)
             case r"\conninfo":
                 return self.run(_CONNECTION)
             case r"\pset" if argument == "pager":
@@ -182,16 +210,31 @@ class Shell:
 
 
 def _matching(pattern: str) -> str:
-    """The clauses of SHOW for a pattern of psql: of names, or of names in a schema that it names,
-    such as ``sales.*``."""
+    """The clauses of SHOW for a pattern of psql."""
+    schema, like = _schema_and_like(pattern)
+    return (f" FROM {schema}" if schema else "") + (f" LIKE '{like}'" if like else "")
+
+
+def _relations(kinds: str, facts: str, pattern: str) -> str:
+    """The query for facts about the relations of these kinds that a pattern of psql selects."""
+    schema, like = _schema_and_like(pattern)
+    within = f"'{schema.lower()}'" if schema else "current_schema()"
+    return f"""SELECT relname AS name, {facts}
+        FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace
+        WHERE nspname = {within} AND strpos('{kinds}', relkind::text) > 0
+        AND relname LIKE '{like or "%"}' ORDER BY relname"""
+
+
+def _schema_and_like(pattern: str) -> tuple[str, str]:
+    """The schema and the pattern of LIKE that a pattern of psql means, each empty if it is not
+    there: of names, or of names in a schema that it names, such as ``sales.*``."""
     schema, _, names = pattern.rpartition(".")
     if set("*?") & set(schema):
         raise InvalidOption(
             "a pattern names one schema",
             hint="SELECT name, type FROM mz_objects lists the objects of all schemas",
         )
-    like = "".join(_WILDCARDS.get(character, character) for character in names)
-    return (f" FROM {schema}" if schema else "") + (f" LIKE '{like}'" if like else "")
+    return schema, "".join(_WILDCARDS.get(character, character) for character in names)
 
 
 def _edited(text: str) -> str:

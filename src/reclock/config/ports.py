@@ -17,7 +17,9 @@ class PortSettings(BaseModel):
         description="longest message that the SQL port accepts from a client",
     )
     tls_certificate: str = Field(
-        default="", description="PEM file of the SQL port's certificate chain; no TLS if empty"
+        default="",
+        description="PEM file of the certificate chain of the SQL port and the HTTP ports; no TLS if "
+        "empty",
     )
     tls_key: str = Field(
         default="",
@@ -46,8 +48,8 @@ class PortSettings(BaseModel):
     http_remote: bool = Field(
         default=False,
         description=(
-            "whether these HTTP ports may be on other addresses than loopback; they have no "
-            "password and no TLS"
+            "whether these HTTP ports may be on other addresses than loopback; metrics and probes "
+            "need no password"
         ),
     )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(

@@ -17,7 +17,7 @@ import pyarrow as pa
 import stamina
 
 from reclock.consensus.objects.registrations import TableEntry
-from reclock.errors import InvalidOption, RegistrationFailed, UpstreamUnavailable
+from reclock.errors import InvalidOption, RegistrationFailed, UpstreamUnavailable, quoted_name
 from reclock.failpoints import failpoint
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _store(client: Client, entry: TableEntry, former: Iterable[TableEntry]) -> N
     current = _find(client, entry)
     if current is not None and not _is_own(current, entry):
         raise RegistrationFailed(
-            f'the metastore at "{entry.url}" has another table "{entry.name}"',
+            f'the metastore at "{entry.url}" has another table {quoted_name(entry.name)}',
             hint="drop it there, or create the sink with another NAMESPACE or TABLE",
         )
     for other in former:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from reclock.errors.names import quoted_name
 from reclock.errors.root import ReclockError
 
 
@@ -119,7 +120,7 @@ class DuplicateObject(ReclockError):
     sqlstate = "42710"
 
     def __init__(self, kind: str, name: str) -> None:
-        super().__init__(f'{kind} "{name}" already exists')
+        super().__init__(f"{kind} {quoted_name(name)} already exists")
         self.kind, self.name = kind, name
         self.sqlstate = _DUPLICATES.get(kind, self.sqlstate)
 
@@ -144,7 +145,7 @@ class UnknownObject(ReclockError):
     def __init__(
         self, kind: str, name: str, *, detail: str | None = None, hint: str | None = None
     ) -> None:
-        super().__init__(f'unknown {kind} "{name}"', detail=detail, hint=hint)
+        super().__init__(f"unknown {kind} {quoted_name(name)}", detail=detail, hint=hint)
         self.kind, self.name = kind, name
         self.sqlstate = _UNKNOWN.get(kind, self.sqlstate)
 
@@ -169,8 +170,8 @@ class DependentObjects(ReclockError):
 
     def __init__(self, kind: str, name: str, dependents: list[str]) -> None:
         super().__init__(
-            f'cannot drop {kind} "{name}" because other objects depend on it',
-            detail="; ".join(f'"{dependent}" depends on it' for dependent in dependents),
+            f"cannot drop {kind} {quoted_name(name)} because other objects depend on it",
+            detail="; ".join(f"{quoted_name(dependent)} depends on it" for dependent in dependents),
             hint="use DROP ... CASCADE to drop the dependent objects too",
         )
         self.kind, self.name, self.dependents = kind, name, dependents
@@ -192,7 +193,8 @@ class RequiredIndex(ReclockError):
 
     def __init__(self, index: str, view: str) -> None:
         super().__init__(
-            f'cannot drop index "{index}" because materialized view "{view}" requires it',
+            f"cannot drop index {quoted_name(index)} because materialized view "
+            f"{quoted_name(view)} requires it",
             hint=(
                 "create another index on the view first, or use DROP INDEX ... CASCADE to "
                 "keep it as a plain view"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reclock.errors.names import quoted_name
 from reclock.errors.root import ConfigurationError, ReclockError
 
 
@@ -19,7 +20,9 @@ class ClaimConflict(ReclockError):
         owner: str | None = None,
         lease_until: int | None = None,
     ) -> None:
-        super().__init__(f'frontier group "{group}" is claimed by another writer', detail=detail)
+        super().__init__(
+            f"frontier group {quoted_name(group)} is claimed by another writer", detail=detail
+        )
         self.group, self.owner, self.lease_until = group, owner, lease_until
 
 
@@ -116,7 +119,7 @@ class NothingClaimed(ReclockError):
 
     def __init__(self, group: str) -> None:
         super().__init__(
-            f'nothing of "{group}" is stalled',
+            f"nothing of {quoted_name(group)} is stalled",
             hint="decisions are about a step that does not go on",
         )
         self.group = group
@@ -148,7 +151,7 @@ class WriteConflict(ReclockError):
     def __init__(self, table: str, *, read_at: int) -> None:
         super().__init__(
             "could not serialize access due to concurrent update",
-            detail=f'table "{table}", read at {read_at}, was written since',
+            detail=f"table {quoted_name(table)}, read at {read_at}, was written since",
             hint="the transaction might succeed if retried",
         )
         self.table, self.read_at = table, read_at
@@ -176,7 +179,7 @@ class StagedRowsGone(ReclockError):
     def __init__(self, name: str) -> None:
         super().__init__(
             "the rows of the statement were staged too long ago",
-            detail=f'the lease of "{name}" has run out',
+            detail=f"the lease of {quoted_name(name)} has run out",
             hint="run the statement again, or write fewer rows at once",
         )
 

@@ -22,6 +22,9 @@ EXTRAS = {
 }
 """Which extra installs a package, by the name that is imported."""
 
+_COMES_WITH = {"botocore": "boto3", "py4j": "pyspark", "thrift": "pymetastore"}
+"""Packages that come with another, whose name is the one to install."""
+
 _THRESHOLDS = (
     "or keep the work in this process: raise staging_threshold_bytes for sources, "
     "spark_threshold_bytes for queries and views"
@@ -48,5 +51,6 @@ def extra_not_installed(failure: BaseException) -> ExtraNotInstalled | None:
     """The error for users, if an import failed for want of an extra; otherwise None."""
     if not isinstance(failure, ModuleNotFoundError):
         return None
-    package = (failure.name or "").partition(".")[0]
+    imported = (failure.name or "").partition(".")[0]
+    package = _COMES_WITH.get(imported, imported)
     return ExtraNotInstalled(package) if package in EXTRAS else None

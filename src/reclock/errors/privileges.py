@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reclock.errors.names import quoted_name
 from reclock.errors.root import ReclockError
 
 
@@ -11,7 +12,7 @@ class SystemObjectProtected(ReclockError):
     sqlstate = "42501"
 
     def __init__(self, name: str) -> None:
-        super().__init__(f'"{name}" is a system object and cannot be changed')
+        super().__init__(f"{quoted_name(name)} is a system object and cannot be changed")
         self.name = name
 
 
@@ -41,7 +42,7 @@ class RoleHasDependents(ReclockError):
 
     def __init__(self, name: str, dependents: list[str]) -> None:
         super().__init__(
-            f'role "{name}" cannot be dropped because some objects depend on it',
+            f"role {quoted_name(name)} cannot be dropped because some objects depend on it",
             detail="; ".join(dependents),
             hint="REASSIGN OWNED BY and DROP OWNED BY free a role of what depends on it",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reclock.errors.names import quoted_name
 from reclock.errors.root import ConfigurationError, ReclockError
 
 
@@ -13,7 +14,7 @@ class ReplicaLost(ReclockError):
 
     def __init__(self, name: str, *, detail: str | None = None) -> None:
         super().__init__(
-            f'lost the replica "{name}"', detail=detail, hint="run the statement again"
+            f"lost the replica {quoted_name(name)}", detail=detail, hint="run the statement again"
         )
         self.name = name
 
@@ -121,7 +122,7 @@ class UnsafeHttpListener(ConfigurationError):
     def __init__(self, host: str) -> None:
         super().__init__(
             f'refusing to listen for HTTP on "{host}"',
-            detail="requests need no password and are not encrypted; they see the names of objects",
+            detail="requests for metrics need no password; they see the names of objects",
             hint=(
                 "listen on 127.0.0.1, or set http_remote to true and let only Prometheus and "
                 "probes reach the port"

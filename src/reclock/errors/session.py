@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reclock.errors.names import quoted_name
 from reclock.errors.root import ReclockError
 
 
@@ -49,7 +50,7 @@ class WrongNumberOfParameters(ReclockError):
 
     def __init__(self, name: str, *, supplied: int, expected: int) -> None:
         super().__init__(
-            f'prepared statement "{name}" requires {expected} parameters, '
+            f"prepared statement {quoted_name(name)} requires {expected} parameters, "
             f"but {supplied} were supplied"
         )
         self.name, self.supplied, self.expected = name, supplied, expected
@@ -62,7 +63,7 @@ class WrongNumberOfValues(ReclockError):
 
     def __init__(self, name: str, *, supplied: int, expected: int) -> None:
         super().__init__(
-            f'wrong number of parameters for prepared statement "{name}"',
+            f"wrong number of parameters for prepared statement {quoted_name(name)}",
             detail=f"Expected {expected} parameters but got {supplied}.",
         )
         self.name, self.supplied, self.expected = name, supplied, expected
@@ -108,7 +109,7 @@ class UnknownPrepared(ReclockError):
     sqlstate = "26000"
 
     def __init__(self, name: str) -> None:
-        super().__init__(f'prepared statement "{name}" does not exist')
+        super().__init__(f"prepared statement {quoted_name(name)} does not exist")
         self.name = name
 
 
@@ -118,7 +119,7 @@ class DuplicatePrepared(ReclockError):
     sqlstate = "42P05"
 
     def __init__(self, name: str) -> None:
-        super().__init__(f'prepared statement "{name}" already exists')
+        super().__init__(f"prepared statement {quoted_name(name)} already exists")
         self.name = name
 
 
@@ -128,7 +129,7 @@ class UnknownCursor(ReclockError):
     sqlstate = "34000"
 
     def __init__(self, kind: str, name: str) -> None:
-        super().__init__(f'{kind} "{name}" does not exist')
+        super().__init__(f"{kind} {quoted_name(name)} does not exist")
         self.kind, self.name = kind, name
 
 
@@ -138,7 +139,7 @@ class DuplicateCursor(ReclockError):
     sqlstate = "42P03"
 
     def __init__(self, kind: str, name: str) -> None:
-        super().__init__(f'{kind} "{name}" already exists')
+        super().__init__(f"{kind} {quoted_name(name)} already exists")
         self.kind, self.name = kind, name
 
 
@@ -148,7 +149,7 @@ class UnknownSavepoint(ReclockError):
     sqlstate = "3B001"
 
     def __init__(self, name: str) -> None:
-        super().__init__(f'savepoint "{name}" does not exist')
+        super().__init__(f"savepoint {quoted_name(name)} does not exist")
 
 
 class TransactionFailed(ReclockError):
@@ -221,7 +222,8 @@ class RelationChanged(ReclockError):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f'relation "{name}" was dropped or changed before the transaction could commit',
+            f"relation {quoted_name(name)} was dropped or changed before the transaction could "
+            "commit",
             hint="run the transaction again",
         )
         self.name = name
@@ -234,7 +236,7 @@ class NotNullViolation(ReclockError):
 
     def __init__(self, column: str, table: str, *, row: str | None) -> None:
         """``row`` is the one that is written; None if the rows of the table are checked."""
-        where = f'column "{column}" of relation "{table}"'
+        where = f'column "{column}" of relation {quoted_name(table)}'
         super().__init__(
             f"{where} contains null values"
             if row is None
@@ -270,7 +272,8 @@ class ForeignKeyViolation(ReclockError):
     def of_referring(cls, constraint: str, table: str, *, detail: str) -> ForeignKeyViolation:
         """A new row of ``table`` has no row to refer to."""
         message = (
-            f'insert or update on table "{table}" violates foreign key constraint "{constraint}"'
+            f"insert or update on table {quoted_name(table)} violates foreign key constraint "
+            f'"{constraint}"'
         )
         return cls(constraint, table, message, detail=detail)
 
@@ -280,8 +283,8 @@ class ForeignKeyViolation(ReclockError):
     ) -> ForeignKeyViolation:
         """Rows of ``table`` still refer to a row that goes from ``target``."""
         message = (
-            f'update or delete on table "{target}" violates foreign key constraint '
-            f'"{constraint}" on table "{table}"'
+            f"update or delete on table {quoted_name(target)} violates foreign key constraint "
+            f'"{constraint}" on table {quoted_name(table)}'
         )
         return cls(constraint, table, message, detail=detail)
 
@@ -293,7 +296,7 @@ class CheckViolation(ReclockError):
 
     def __init__(self, constraint: str, table: str, *, row: str) -> None:
         super().__init__(
-            f'new row for relation "{table}" violates check constraint "{constraint}"',
+            f'new row for relation {quoted_name(table)} violates check constraint "{constraint}"',
             detail=f"Failing row contains ({row}).",
         )
         self.constraint, self.table = constraint, table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reclock.errors.names import quoted_name
 from reclock.errors.root import ReclockError
 
 
@@ -73,7 +74,7 @@ class SinkNotSwitched(ReclockError):
 
     def __init__(self, sink: str, relation: str) -> None:
         super().__init__(
-            f'sink "{sink}" has not switched to "{relation}" yet',
+            f"sink {quoted_name(sink)} has not switched to {quoted_name(relation)} yet",
             hint="it switches when it emits next; alter it again after that",
         )
         self.sink, self.relation = sink, relation

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, TypeVar
 
+from reclock.errors.names import quoted_name
 from reclock.errors.root import ReclockError
 
 _Error = TypeVar("_Error", bound=ReclockError)
@@ -71,7 +72,9 @@ class SecretUnavailable(SourceError):
     sqlstate = "58000"
 
     def __init__(self, name: str, *, detail: str | None = None, hint: str | None = None) -> None:
-        super().__init__(f'the value of secret "{name}" cannot be had', detail=detail, hint=hint)
+        super().__init__(
+            f"the value of secret {quoted_name(name)} cannot be had", detail=detail, hint=hint
+        )
         self.name = name
 
 
@@ -148,7 +151,7 @@ class BackfillRefused(ReclockError):
         self, source: str, reason: str, *, detail: str | None = None, hint: str | None = None
     ) -> None:
         super().__init__(
-            f'source "{source}" cannot be backfilled: {reason}', detail=detail, hint=hint
+            f"source {quoted_name(source)} cannot be backfilled: {reason}", detail=detail, hint=hint
         )
         self.source = source
 
@@ -255,7 +258,7 @@ class AuditFailed(SourceError):
 
     def __init__(self, source: str, checks: list[str], *, detail: str | None = None) -> None:
         super().__init__(
-            f'audit of source "{source}" failed: {", ".join(checks)}',
+            f"audit of source {quoted_name(source)} failed: {', '.join(checks)}",
             detail=detail,
             hint=(
                 f"correct the upstream and ALTER SOURCE {source} RETRY, or accept with "

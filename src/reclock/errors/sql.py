@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reclock.errors.names import quoted_name
 from reclock.errors.root import ReclockError
 
 
@@ -42,7 +43,7 @@ class UnknownRelation(ReclockError):
     sqlstate = "42P01"
 
     def __init__(self, name: str, *, hint: str | None = None) -> None:
-        super().__init__(f'unknown relation "{name}"', hint=hint)
+        super().__init__(f"unknown relation {quoted_name(name)}", hint=hint)
         self.name = name
 
 
@@ -54,7 +55,7 @@ class ObjectQuarantined(ReclockError):
 
     def __init__(self, name: str, id: str, *, reason: str) -> None:
         super().__init__(
-            f'the definition of "{name}" cannot be planned',
+            f"the definition of {quoted_name(name)} cannot be planned",
             detail=reason,
             hint=(
                 'DROP it, or correct it with "reclock catalog edit"; see '
@@ -70,7 +71,7 @@ class UnknownColumn(ReclockError):
     sqlstate = "42703"
 
     def __init__(self, name: str, *, hint: str | None = None) -> None:
-        super().__init__(f'column "{name}" does not exist', hint=hint)
+        super().__init__(f"column {quoted_name(name)} does not exist", hint=hint)
         self.name = name
 
 
@@ -85,7 +86,9 @@ class AmbiguousColumn(ReclockError):
             if clause is None
             else "several columns of the select list have that name"
         )
-        super().__init__(f'{clause or "column reference"} "{name}" is ambiguous', hint=hint)
+        super().__init__(
+            f"{clause or 'column reference'} {quoted_name(name)} is ambiguous", hint=hint
+        )
         self.name = name
 
 
@@ -100,7 +103,7 @@ class AmbiguousFunction(ReclockError):
     ) -> None:
         hint = "cast the arguments to the types that are meant"
         if argument_types is None:
-            written = f'function name "{name}" is not unique'
+            written = f"function name {quoted_name(name)} is not unique"
             hint = "write the types of its parameters in parentheses behind it"
         elif is_operator:
             operands = (
@@ -215,7 +218,7 @@ class DuplicateColumn(ReclockError):
 
     def __init__(self, name: str, *, first: str | None = None) -> None:
         super().__init__(
-            f'column "{name}" specified more than once',
+            f"column {quoted_name(name)} specified more than once",
             detail=None
             if first in (None, name)
             else f'To engines that read the lake, "{first}" is the same name.',
@@ -231,7 +234,8 @@ class DuplicateAlias(ReclockError):
 
     def __init__(self, name: str, what: str = "table name") -> None:
         super().__init__(
-            f'{what} "{name}" specified more than once', hint="give one of them another name"
+            f"{what} {quoted_name(name)} specified more than once",
+            hint="give one of them another name",
         )
         self.name = name
 
@@ -261,7 +265,7 @@ class ReservedName(ReclockError):
     sqlstate = "42939"
 
     def __init__(self, name: str, *, hint: str | None = None) -> None:
-        super().__init__(f'the name "{name}" is reserved', hint=hint)
+        super().__init__(f"the name {quoted_name(name)} is reserved", hint=hint)
         self.name = name
 
 
@@ -272,7 +276,8 @@ class WrongObjectType(ReclockError):
 
     def __init__(self, name: str, expected: str, actual: str) -> None:
         super().__init__(
-            f'"{name}" is not {_with_article(expected)}', detail=f"it is {_with_article(actual)}"
+            f"{quoted_name(name)} is not {_with_article(expected)}",
+            detail=f"it is {_with_article(actual)}",
         )
         self.name, self.expected, self.actual = name, expected, actual
 
@@ -298,7 +303,7 @@ class PseudoTypeColumn(ReclockError):
 
     def __init__(self, name: str, type: str) -> None:
         super().__init__(
-            f'column "{name}" has pseudo-type {type}',
+            f"column {quoted_name(name)} has pseudo-type {type}",
             hint="make columns of the record's fields, as in (r).*, or cast it to text or jsonb",
         )
         self.name, self.type = name, type

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reclock.errors.names import quoted_name
 from reclock.errors.root import ReclockError
 
 
@@ -11,7 +12,7 @@ class UpperMismatch(ReclockError):
     sqlstate = "40001"
 
     def __init__(self, name: str, *, expected: int, found: int | None) -> None:
-        super().__init__(f'upper of "{name}" is {found}, expected {expected}')
+        super().__init__(f"upper of {quoted_name(name)} is {found}, expected {expected}")
         self.name, self.expected, self.found = name, expected, found
 
 
@@ -26,7 +27,7 @@ class NotReadable(ReclockError):
         else:
             hint = f"the collection is complete below {upper}"
         super().__init__(
-            f'"{name}" cannot be read at {at}',
+            f"{quoted_name(name)} cannot be read at {at}",
             detail=f"its since is {since}, its upper is {upper}",
             hint=hint,
         )
@@ -41,7 +42,7 @@ class NotBegun(ReclockError):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f'"{name}" cannot be read yet',
+            f"{quoted_name(name)} cannot be read yet",
             detail=(
                 "it still lacks its part of the transactions that were bound before it was created"
             ),
@@ -66,7 +67,7 @@ class UnknownCollection(ReclockError):
     sqlstate = "42P01"
 
     def __init__(self, name: str) -> None:
-        super().__init__(f'unknown collection "{name}"')
+        super().__init__(f"unknown collection {quoted_name(name)}")
         self.name = name
 
 
@@ -76,7 +77,7 @@ class DroppedMeanwhile(ReclockError):
     sqlstate = "42P01"
 
     def __init__(self, name: str) -> None:
-        super().__init__(f'"{name}" was dropped while the statement ran')
+        super().__init__(f"{quoted_name(name)} was dropped while the statement ran")
         self.name = name
 
 
@@ -87,7 +88,7 @@ class ClusterDropped(ReclockError):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f'query could not complete because cluster "{name}" was dropped',
+            f"query could not complete because cluster {quoted_name(name)} was dropped",
             hint="SET cluster to another one",
         )
         self.name = name
@@ -101,7 +102,7 @@ class VersionGone(ReclockError):
 
     def __init__(self, name: str, *, version: int) -> None:
         super().__init__(
-            f'version {version} of "{name}" is gone',
+            f"version {version} of {quoted_name(name)} is gone",
             detail="its files were replaced by a compaction, then deleted",
             hint="read again",
         )
@@ -114,7 +115,7 @@ class CollectionExists(ReclockError):
     sqlstate = "42P07"
 
     def __init__(self, name: str) -> None:
-        super().__init__(f'collection "{name}" already exists')
+        super().__init__(f"collection {quoted_name(name)} already exists")
         self.name = name
 
 
@@ -126,7 +127,7 @@ class ForeignCollection(ReclockError):
 
     def __init__(self, name: str, *, store: str, expected: str, found: str) -> None:
         super().__init__(
-            f'{store} has another object\'s collection under "{name}"',
+            f"{store} has another object's collection under {quoted_name(name)}",
             detail=f'it is of incarnation "{found}", the catalog says "{expected}"',
             hint=(
                 "a store was put back in time: restore both from one backup, or drop the "
@@ -147,7 +148,7 @@ class CollectionDamaged(ReclockError):
 
     def __init__(self, name: str, *, detail: str) -> None:
         super().__init__(
-            f'collection "{name}" is damaged',
+            f"collection {quoted_name(name)} is damaged",
             detail=detail,
             hint="put its files back, restore both stores from a backup, or drop it",
         )
@@ -166,7 +167,7 @@ class CollectionUnready(ReclockError):
 
     def __init__(self, name: str, *, error: str, hint: str | None = None) -> None:
         super().__init__(
-            f'"{name}" cannot be read or written: its collection could not be created',
+            f"{quoted_name(name)} cannot be read or written: its collection could not be created",
             detail=error,
             hint=hint,
         )
@@ -187,7 +188,7 @@ class SinceHeld(ReclockError):
 
     def __init__(self, group: str, *, new_since: int, held_at: int) -> None:
         super().__init__(
-            f'since of "{group}" cannot move to {new_since}',
+            f"since of {quoted_name(group)} cannot move to {new_since}",
             detail=f"a read hold keeps it at {held_at}",
         )
         self.group, self.new_since, self.held_at = group, new_since, held_at
@@ -232,7 +233,7 @@ class InputStalled(ReclockError):
         self, name: str, error: str, *, detail: str | None, hint: str | None, behind: str
     ) -> None:
         super().__init__(
-            f'"{name}" is stalled: {error}',
+            f"{quoted_name(name)} is stalled: {error}",
             detail="; ".join(part for part in (detail, behind) if part),
             hint="; ".join(
                 part

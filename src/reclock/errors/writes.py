@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reclock.errors.names import quoted_name
 from reclock.errors.root import ReclockError
 
 
@@ -35,7 +36,7 @@ class RowChangedTwice(ReclockError):
 
     def __init__(self, table: str) -> None:
         super().__init__(
-            f'two statements of one WITH change the same row of table "{table}"',
+            f"two statements of one WITH change the same row of table {quoted_name(table)}",
             hint="Let one of them change it, or write two statements.",
         )
 
@@ -61,7 +62,9 @@ class SequenceExhausted(ReclockError):
     sqlstate = "2200H"
 
     def __init__(self, name: str, *, bound: str, value: int) -> None:
-        super().__init__(f'nextval: reached {bound} value of sequence "{name}" ({value})')
+        super().__init__(
+            f"nextval: reached {bound} value of sequence {quoted_name(name)} ({value})"
+        )
 
 
 class InvalidSequence(ReclockError):
@@ -77,7 +80,7 @@ class SequenceValueUndefined(ReclockError):
 
     def __init__(self, name: str | None) -> None:
         super().__init__(
-            f'currval of sequence "{name}" is not yet defined in this session'
+            f"currval of sequence {quoted_name(name)} is not yet defined in this session"
             if name is not None
             else "lastval is not yet defined in this session"
         )

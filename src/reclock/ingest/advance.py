@@ -44,6 +44,7 @@ from reclock.errors import (
     SourceError,
     UnpublishedGone,
     UpstreamBusy,
+    quoted_name,
 )
 from reclock.ingest import effects, events
 from reclock.ingest.effects import Effect, Failpoint, Final
@@ -94,7 +95,7 @@ class Ingestion:
     @property
     def claimed_step(self) -> Step:
         if self.step is None:
-            raise InternalError(f'nothing of source "{self.name}" is claimed')
+            raise InternalError(f"nothing of source {quoted_name(self.name)} is claimed")
         return self.step
 
 
@@ -129,7 +130,7 @@ def drive(
                 break
         if answer is None:
             raise InternalError(
-                f'the ingestion of "{ingestion.name}" has nothing to do after {event}'
+                f"the ingestion of {quoted_name(ingestion.name)} has nothing to do after {event}"
             )
         event = answer
 

@@ -14,7 +14,7 @@ from reclock.connectors.connector import Skip
 from reclock.consensus.frontiers.claims import Claim
 from reclock.consensus.frontiers.groups import Frontiers
 from reclock.definitions.sources import SourceSpec
-from reclock.errors import InternalError
+from reclock.errors import InternalError, quoted_name
 from reclock.failpoints import failpoint
 from reclock.ingest import effects, events
 from reclock.ingest.effects import Effect
@@ -64,7 +64,9 @@ class ClaimEffects:
     @property
     def held_claim(self) -> HeldClaim:
         if self._held_claim is None:
-            raise InternalError(f'"{self._owner}" holds no claim of "{self._source.name}"')
+            raise InternalError(
+                f'"{self._owner}" holds no claim of {quoted_name(self._source.name)}'
+            )
         return self._held_claim
 
     def hold(self, claim: Claim) -> None:

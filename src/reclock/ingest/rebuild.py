@@ -22,7 +22,7 @@ from reclock.collections.version import Version
 from reclock.connectors.connector import Skip, SupportsRebuild
 from reclock.consensus.frontiers.groups import Frontiers
 from reclock.definitions.sources import SourceSpec
-from reclock.errors import ClaimConflict, InternalError, SourceError
+from reclock.errors import ClaimConflict, InternalError, SourceError, quoted_name
 from reclock.failpoints import failpoint
 from reclock.ingest.difference import DifferenceJob
 from reclock.ingest.engines import Engines
@@ -125,7 +125,9 @@ class Rebuild:
             output: collections.outputs[output].staged(name) for output, name in names.items()
         }
         if any(file.max_time >= upper for files in staged.values() for file in files):
-            raise InternalError(f'a rebuild of "{self.source.name}" made times from {upper} on')
+            raise InternalError(
+                f"a rebuild of {quoted_name(self.source.name)} made times from {upper} on"
+            )
         return staged
 
     def _read(

@@ -15,7 +15,7 @@ from reclock.collections.lake import Lake
 from reclock.connectors.connector import BlockedReason, Connector, FailsByOutput, SupportsRestart
 from reclock.consensus.frontiers.groups import Frontiers
 from reclock.definitions.sources import SourceSpec
-from reclock.errors import ClaimConflict, InternalError, SourceError
+from reclock.errors import ClaimConflict, InternalError, SourceError, quoted_name
 from reclock.ingest import effects, events
 from reclock.ingest.advance import Goal, Ingestion, drive
 from reclock.ingest.claim_effects import ClaimEffects, RecordSkips
@@ -93,7 +93,7 @@ def ingest(
         case effects.End():
             report = IngestReport.of(source.name, ingestion.claimed_step)
         case _:
-            raise InternalError(f'the ingestion of "{source.name}" ended with {end}')
+            raise InternalError(f"the ingestion of {quoted_name(source.name)} ended with {end}")
     return _with_waiting(report, writer, SourceCollections.open(lake, source), ingestion)
 
 

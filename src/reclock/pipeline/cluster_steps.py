@@ -20,7 +20,7 @@ from reclock.consensus.objects.statistics import Moved
 from reclock.consensus.objects.statuses import Status
 from reclock.controllers.compute import ClusterController
 from reclock.controllers.implied import sink_spec
-from reclock.errors import ClaimConflict, ReclockError, UpperMismatch
+from reclock.errors import ClaimConflict, ReclockError, UpperMismatch, quoted_name
 from reclock.pipeline.object_status import (
     error_of,
     error_status,
@@ -198,7 +198,7 @@ def emit(
     except ClaimConflict:
         raise  # another process emits: nothing is wrong with the sink
     except Exception as failure:  # the edge of the loop over sinks
-        error = error_of(environment, failure, f'sink "{entry.name}"')
+        error = error_of(environment, failure, f"sink {quoted_name(entry.name)}")
         record_stall(stores, entry.id, error=error)
         raise error from failure
     record_running(stores, entry.id)

@@ -28,6 +28,7 @@ from reclock.errors import (
     UpperMismatch,
     known_failure,
     plain_text,
+    quoted_name,
 )
 from reclock.failpoints import failpoint
 from reclock.pipeline import registrations
@@ -383,6 +384,7 @@ def _as_error(name: str, failure: Exception) -> ReclockError:
     if isinstance(failure, ReclockError):
         return failure
     internal = InternalError(
-        f'maintenance of "{name}" failed', detail=f"{type(failure).__name__}: {plain_text(failure)}"
+        f"maintenance of {quoted_name(name)} failed",
+        detail=f"{type(failure).__name__}: {plain_text(failure)}",
     )
     return known_failure(failure) or internal

@@ -29,7 +29,7 @@ from reclock.errors import (
     UnknownRelation,
     UpperMismatch,
     about_source,
-    hint_about,
+    quoted_name,
 )
 from reclock.ingest import step as ingestion
 from reclock.ingest.audit import AuditCase, conclude_audit, open_audit
@@ -121,9 +121,9 @@ def ingest_spec(
     except UpperMismatch:
         raise  # others move its upper further and further: nothing is wrong with the source
     except Exception as failure:  # the edge of the loop over sources
-        error = about_source(spec.name, error_of(environment, failure, f'source "{spec.name}"'))
+        error = error_of(environment, failure, f"source {quoted_name(spec.name)}")
         record_stall(environment.stores, *spec.all_ids, error=error)
-        raise error from failure
+        raise about_source(spec.name, error) from failure
     if report.state is not IngestState.NEW:
         _record_statuses(environment.stores, spec, report)
     return report
@@ -133,11 +133,11 @@ def _record_statuses(stores: Stores, spec: SourceSpec, report: IngestReport) -> 
     for id in spec.all_ids if report.state is not IngestState.BLOCKED else ():
         reason = report.waiting.get(id)
         if id not in report.waiting:
-            detail, hint = _abandoned_detail(spec.name, report.abandoned)
+            detail, hint = _abandoned_detail(report.abandoned)
             record_running(stores, id, detail=detail, hint=hint)
         elif isinstance(reason, str):
             stores.statuses.record(id, "starting", detail=reason, at=stores.clock())
-    for entry, error in stalled_outputs(stores, spec, report):
+    for entry, error in _failed_outputs(stores, spec, report):
         record_stall(stores, entry.id, error=error)
     catalog = stores.planner_catalog()
     for output in report.revived:
@@ -145,20 +145,27 @@ def _record_statuses(stores: Stores, spec: SourceSpec, report: IngestReport) -> 
             record_running(stores, revived.id)
 
 
-def _abandoned_detail(source: str, names: Sequence[str]) -> tuple[str | None, str | None]:
+def _abandoned_detail(names: Sequence[str]) -> tuple[str | None, str | None]:
     """The detail and hint in the status of a source that runs without its abandoned objects."""
     if not names:
         return None, None
-    shown = ", ".join(f'"{name}"' for name in names[:_SHOWN_NAMES])
+    shown = ", ".join(quoted_name(name) for name in names[:_SHOWN_NAMES])
     hint = restart_hint(names[0] if len(names) == 1 else "<name>")
     others = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
-    return f"given up, nothing more is read of: {shown}{others}", hint_about(source, hint)
+    return f"given up, nothing more is read of: {shown}{others}", hint
 
 
 def stalled_outputs(
     stores: Stores, spec: SourceSpec, report: IngestReport
 ) -> list[tuple[Entry, SourceError]]:
     """The subsources that failed, and the guests that cannot begin, each with its error."""
+    failed = _failed_outputs(stores, spec, report)
+    return [(entry, about_source(spec.name, error)) for entry, error in failed]
+
+
+def _failed_outputs(
+    stores: Stores, spec: SourceSpec, report: IngestReport
+) -> list[tuple[Entry, SourceError]]:
     catalog = stores.planner_catalog()
     errors: list[tuple[Entry | None, SourceError]] = [
         (catalog.kept_in(spec.output(output)), OutputFailed(failed.message, detail=failed.detail))
@@ -169,7 +176,7 @@ def stalled_outputs(
         for guest, error in report.waiting.items()
         if isinstance(error, SourceError)
     ]
-    return [(entry, about_source(spec.name, error)) for entry, error in errors if entry is not None]
+    return [(entry, error) for entry, error in errors if entry is not None]
 
 
 def _ingest_at_possible_time(

@@ -18,9 +18,11 @@ from prometheus_client import CollectorRegistry, PlatformCollector, ProcessColle
 
 from reclock.adapter.query.metrics import EnvironmentCollector
 from reclock.config.loopback import is_loopback
+from reclock.config.ports import PortSettings
 from reclock.errors import ConfigurationError, InvalidOption, ReclockError, UnsafeHttpListener
 from reclock.runtime.environment import Environment
 from reclock.server.http_responses import StartResponse, respond
+from reclock.server.tls import tls_context
 
 _log = structlog.get_logger(__name__)
 _LOOPBACK = "127.0.0.1"
@@ -155,32 +157,30 @@ _MONITORED = ("/metrics", "/healthz", "/readyz")
 
 @contextmanager
 def monitoring(
-    address: str,
-    number: int = 0,
-    *,
-    tls: ssl.SSLContext | None = None,
-    allows_remote: bool = False,
-    is_optional: bool = False,
+    address: str, settings: PortSettings, number: int = 0, *, is_optional: bool = False
 ) -> Iterator[Monitor | None]:
     """A monitor at ``address`` for the block; None if the address is empty. ``number`` is added to
-    a port other than 0. An address that begins with ``https://`` is encrypted with ``tls``.
+    a port other than 0. An address that begins with ``https://`` is encrypted with the configured
+    certificate.
 
     If it cannot listen, raises ``ConfigurationError``; if it ``is_optional``, logs that and yields
-    None. Raises ``InvalidOption`` for a malformed address, and ``UnsafeHttpListener`` for one that
-    other machines can reach, unless it ``allows_remote``.
+    None. Raises ``InvalidOption`` for a malformed address or a missing certificate,
+    ``ConfigurationError`` for an unreadable one, and ``UnsafeHttpListener`` for an address that
+    other machines can reach, unless ``http_remote`` allows it.
     """
     if not address:
         yield None
         return
     is_encrypted = address.startswith(_HTTPS)
+    tls = tls_context(settings) if is_encrypted else None
     if is_encrypted and tls is None:
         hint = "set tls_certificate, or write the address without https://"
         raise InvalidOption(f'there is no certificate for "{address}"', hint=hint)
     host, port = split_address(address.removeprefix(_HTTPS))
-    if not allows_remote and not is_loopback(host):
+    if not settings.http_remote and not is_loopback(host):
         raise UnsafeHttpListener(host)
     try:
-        monitor = Monitor(host, port + number if port else 0, tls if is_encrypted else None)
+        monitor = Monitor(host, port + number if port else 0, tls)
     except ConfigurationError as error:
         if not is_optional:
             raise

@@ -18,7 +18,7 @@ from reclock.runtime.reporting import reporting
 from reclock.server.console import Console
 from reclock.server.listeners import Listener
 from reclock.server.monitoring import monitoring
-from reclock.server.server import Server, tls_context
+from reclock.server.server import Server
 
 _log = structlog.get_logger(__name__)
 _REJOIN_DELAY_S = 1.0
@@ -34,10 +34,7 @@ def serve(home: Path | None, listener: Listener, http: str | None = None) -> Non
     """
     settings = Settings.load(home)
     address = settings.serve_http if http is None else http
-    tls = tls_context(settings.tls_certificate, settings.tls_key)
-    with monitoring(
-        address, listener.number, tls=tls, allows_remote=settings.http_remote
-    ) as monitor:
+    with monitoring(address, settings, listener.number) as monitor:
         while True:
             with (
                 Environment.open(home, is_long_lived=True) as environment,

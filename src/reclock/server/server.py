@@ -22,7 +22,6 @@ from reclock.adapter.session.session import Session
 from reclock.adapter.transaction.session_transactions import TransactionStatus
 from reclock.config.loopback import is_loopback
 from reclock.errors import (
-    ConfigurationError,
     ConnectionRefused,
     InternalError,
     ProtocolViolation,
@@ -46,6 +45,7 @@ from reclock.server.handshake import (
 from reclock.server.listeners import Listener
 from reclock.server.session_thread import SessionThread
 from reclock.server.stream import MessageStream
+from reclock.server.tls import tls_context
 
 T = TypeVar("T")
 
@@ -69,7 +69,7 @@ class Server:
     def __init__(self, environment: Environment, listener: Listener) -> None:
         self._environment, self._listener = environment, listener
         self._settings = environment.stores.settings
-        self._tls = tls_context(self._settings.tls_certificate, self._settings.tls_key)
+        self._tls = tls_context(self._settings)
         self._threads = ThreadPoolExecutor(_HANDSHAKE_THREADS, thread_name_prefix="handshake")
         self._session_threads: set[SessionThread] = set()
         self._server_secret = secrets.token_bytes(32)
@@ -298,17 +298,3 @@ class Server:
 
     async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
-
-
-def tls_context(certificate: str, key: str) -> ssl.SSLContext | None:
-    if not certificate and not key:
-        return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    try:
-        context.load_cert_chain(certificate, key or None)
-    except (OSError, ssl.SSLError) as error:
-        raise ConfigurationError(
-            "the TLS certificate or its key cannot be read", detail=str(error)
-        ) from error
-    return context

@@ -28,7 +28,7 @@ from reclock.consensus.frontiers.groups import Frontiers
 from reclock.consensus.frontiers.holds import ReadHolds
 from reclock.consensus.frontiers.input_holds import advance_input_holds, hold_inputs
 from reclock.definitions.sinks import SinkSpec
-from reclock.errors import ReclockError, TargetChanged
+from reclock.errors import ReclockError, TargetChanged, quoted_name
 from reclock.failpoints import failpoint
 from reclock.ingest.lease import HeldClaim
 from reclock.plan.relational import collections
@@ -236,6 +236,6 @@ def _check(sink: SinkSpec, frontier: GroupFrontier, progress: Timestamp | None) 
     if (progress if progress is not None else sink.created_at) < frontier.since:
         progress_text = "nothing" if progress is None else f"everything below {progress}"
         raise TargetChanged(
-            f'the target of sink "{sink.name}" has lost what was written to it',
+            f"the target of sink {quoted_name(sink.name)} has lost what was written to it",
             detail=f"it had everything below {frontier.since}, and has {progress_text}",
         )

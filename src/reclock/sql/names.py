@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
 
 from reclock.algebra.zones import UTC_NAME
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
 from reclock.sql.syntax.dialect import Reclock, to_sql
+from reclock.sql.syntax.reserved_words import RESERVED_WORD
 from reclock.sql.syntax.temporary import TEMPORARY_SCHEMA
 
 DEFAULT_DATABASE = "reclock"
@@ -29,7 +31,9 @@ MAX_RECURSION_ITERATIONS = 10_000
 SYSTEM_SCHEMAS = ("mz_catalog", "mz_internal", "pg_catalog", "information_schema")
 """Schemas without a database. All but the last are searched before the search path."""
 SEARCHED_SYSTEM_SCHEMAS = SYSTEM_SCHEMAS[:3]
-_PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
+_PLAIN = re.compile(rf"(?!(?:{RESERVED_WORD})$)[a-z_][a-z0-9_]*")
+_NAME_TOKENS = Reclock.Parser.ID_VAR_TOKENS - {TokenType.DESCRIBE, TokenType.RECURSIVE}
+"""Tokens that the parser takes as a name at every place of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +117,9 @@ def parts(table: exp.Table) -> tuple[str, ...]:
 
 
 def is_plain(name: str) -> bool:
-    """Whether ``name`` needs no quotes."""
-    return bool(_PLAIN.fullmatch(name)) and name.upper() not in Reclock.Tokenizer.KEYWORDS
+    """Whether ``name`` needs no quotes: neither in PostgreSQL nor for the parser."""
+    token = Reclock.Tokenizer.KEYWORDS.get(name.upper())
+    return bool(_PLAIN.fullmatch(name)) and (token is None or token in _NAME_TOKENS)
 
 
 def identifier(name: str) -> exp.Identifier:

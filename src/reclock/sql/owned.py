@@ -6,6 +6,7 @@ from reclock.catalog.kinds import Owned
 from reclock.catalog.objects import Cluster, Item, Schema
 from reclock.catalog.roles import Target, type_of
 from reclock.catalog.snapshot import CatalogSnapshot
+from reclock.errors import quoted_name
 from reclock.sql.names import QualifiedName, cluster_identifier, quote
 from reclock.sql.syntax.dialect import to_sql
 
@@ -30,7 +31,7 @@ def described(snapshot: CatalogSnapshot, target: Target) -> str:
     object: Owned | None = snapshot.get(*target) if target is not None else None
     if object is None:
         return "SYSTEM"
-    return f'{type_of(object).upper().replace("_", " ")} "{name_of(snapshot, object)}"'
+    return f"{type_of(object).upper().replace('_', ' ')} {quoted_name(name_of(snapshot, object))}"
 
 
 def role_name(snapshot: CatalogSnapshot, role_id: str) -> str:

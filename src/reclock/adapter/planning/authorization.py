@@ -18,7 +18,7 @@ from reclock.catalog.acl import Privilege
 from reclock.catalog.objects import Kind, Schema
 from reclock.catalog.roles import Target, held_privileges, is_superuser, memberships, owns
 from reclock.catalog.snapshot import CatalogSnapshot
-from reclock.errors import InternalError, PermissionDenied
+from reclock.errors import InternalError, PermissionDenied, quoted_name
 from reclock.sql.catalog.entries import FunctionEntry, RelationEntry, TypeEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName
@@ -170,7 +170,7 @@ class AuthorizationContext:
             database.id if database is not None else None, name.schema
         )
         if schema is None:
-            raise InternalError(f'schema of "{name}" is gone')
+            raise InternalError(f"schema of {quoted_name(name)} is gone")
         yield from self._within(schema, self.users.current_id, Privilege.CREATE)
 
     def _within(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from reclock.adapter.context.statuses import current_statuses, status_history
 from reclock.adapter.query.ways_out import step_of, ways_out
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import Timestamp
@@ -61,7 +62,9 @@ def overview_of(environment: Environment) -> Overview:
     gathered = _Gathered(environment)
     names = {str(id): gathered.name(id) for id in gathered.listed}
     names |= {str(index.id): names[on] for on, index in gathered.index_on.items() if on in names}
-    errors = recent_errors(environment.stores.statuses.history(), gathered.statuses, names)
+    errors = recent_errors(
+        status_history(environment.stores, gathered.catalog), gathered.statuses, names
+    )
     snapshot = gathered.catalog.snapshot
     assert snapshot is not None
     return Overview(
@@ -87,7 +90,7 @@ def object_of(environment: Environment, id: str) -> ObjectDetail:
             gathered.objects[on] for on in gathered.depends_on[object.id] if on in gathered.objects
         ),
         in_order(gathered.objects[by] for by in dependents if by in gathered.objects),
-        tuple(reversed(environment.stores.statuses.history(id))),
+        tuple(reversed(status_history(environment.stores, gathered.catalog, id))),
     )
     entry = gathered.catalog.entry(object.id)
     if (
@@ -131,7 +134,7 @@ class _Gathered:
         self.frontiers: Mapping[GlobalId, GroupFrontier] = (
             self.environment.control_plane.frontiers_of(self.catalog)
         )
-        self.statuses: Mapping[str, Status] = stores.statuses.current()
+        self.statuses: Mapping[str, Status] = current_statuses(stores, self.catalog)
         self.totals = {total.object_id: total for total in stores.statistics.get_all()}
         self.reported: Mapping[IntrospectionType, Iterable[Row]] = stores.managed.read(
             _REPORTED

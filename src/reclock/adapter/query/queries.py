@@ -31,6 +31,8 @@ from reclock.errors import (
     ResultTooLarge,
     UnknownCollection,
     VersionGone,
+    quoted_name,
+    unquoted_name,
 )
 from reclock.plan.relational import Plan, collections
 from reclock.plan.rules import optimize
@@ -242,12 +244,12 @@ class QueryExecution:
             return time
         at, name = Timestamp(stall.upper - 1), self.name_of(stall.status.name)
         self.context.notice(
-            f'"{name}" is stalled: read as of {at}, '
+            f"{quoted_name(name)} is stalled: read as of {at}, "
             f"{(self.environment.stores.clock() - at) / 1000:g} s ago"
         )
         return ReadTime(
             at,
-            f'stalled_reads = last_complete: "{name}" is complete up to there',
+            f"stalled_reads = last_complete: {quoted_name(name)} is complete up to there",
             time.oracle_read_ts,
         )
 
@@ -271,7 +273,9 @@ class QueryExecution:
             if id.group == group
         )
         return (
-            '", "'.join(sorted(str(relation.name) for relation in read if relation is not None))
+            '", "'.join(
+                sorted(unquoted_name(relation.name) for relation in read if relation is not None)
+            )
             or group
         )
 

@@ -29,6 +29,7 @@ from reclock.errors import (
     NotReadable,
     UnknownCollection,
     UnsupportedSql,
+    quoted_name,
 )
 from reclock.plan.relational import Get, Plan, collections
 from reclock.plan.temporal import check_maintainable, reads_now
@@ -223,11 +224,13 @@ class Subscription:
                 )
                 hint = f"in mz_internal, these have times: {', '.join(with_times)}"
                 raise UnsupportedSql(
-                    f'SUBSCRIBE to "{name}" is not supported', detail=_NO_TIMES, hint=hint
+                    f"SUBSCRIBE to {quoted_name(name)} is not supported",
+                    detail=_NO_TIMES,
+                    hint=hint,
                 )
             if not self._environment.stores.managed.is_known(id.source_id):
                 raise UnsupportedSql(
-                    f'"{name}" cannot be subscribed to yet',
+                    f"{quoted_name(name)} cannot be subscribed to yet",
                     detail="nothing was reported to it so far",
                 )
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
+from reclock.adapter.context.statuses import current_statuses, status_history
 from reclock.adapter.context.variables import VARIABLES
 from reclock.adapter.query.constraint_facts import constraint_facts
 from reclock.adapter.query.domain_facts import domain_facts
@@ -21,7 +22,7 @@ from reclock.compute.engines.engine import result_schema
 from reclock.compute.maintenance import maintainer
 from reclock.controllers.implied import dataflow
 from reclock.definitions.sinks import KafkaTarget
-from reclock.errors import InternalError
+from reclock.errors import InternalError, quoted_name
 from reclock.introspection.builtins import BUILTINS
 from reclock.introspection.privacy import IntrospectionReader
 from reclock.introspection.relation import (
@@ -73,7 +74,7 @@ def system_rows(
     if builtin.catalog_rows is not None:
         return _table(builtin.desc, list(builtin.catalog_rows(_catalog_state(catalog))))
     if builtin.rows is None:
-        raise InternalError(f'builtin view "{name}" has no stored rows')
+        raise InternalError(f"builtin view {quoted_name(name)} has no stored rows")
     return _table(builtin.desc, list(builtin.rows(_state(environment, catalog, reader, replica))))
 
 
@@ -118,8 +119,8 @@ def _state(
         of_catalog=_catalog_state(catalog),
         broken=lambda: broken_objects(environment, catalog),
         frontiers=lambda: environment.control_plane.frontiers_of(catalog),
-        statuses=lambda: list(environment.stores.statuses.current().values()),
-        status_history=environment.stores.statuses.history,
+        statuses=lambda: list(current_statuses(environment.stores, catalog).values()),
+        status_history=lambda: status_history(environment.stores, catalog),
         pending_cleanups=environment.stores.pending_cleanup.get_all,
         registrations=lambda: environment.stores.registrations.get_all().values(),
         audit_events=environment.stores.catalog.get_audit_logs,

@@ -8,10 +8,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from reclock.adapter.context.cancellation import Cancellation
+from reclock.adapter.context.statuses import current_statuses
 from reclock.algebra.timestamps import EPOCH_MS, MINIMUM, Timestamp
 from reclock.consensus.frontiers.groups import GroupFrontier
 from reclock.consensus.objects.statuses import Status
-from reclock.errors import InputStalled, NotReadable, StatementTimeout, UnknownCollection
+from reclock.errors import (
+    InputStalled,
+    NotReadable,
+    StatementTimeout,
+    UnknownCollection,
+    quoted_name,
+)
 from reclock.runtime.environment import Environment
 from reclock.sql.statements.query.values import AsOf
 
@@ -184,7 +191,8 @@ def last_complete(environment: Environment, at: Timestamp, groups: Iterable[str]
 
 def _stalls(environment: Environment, late: Mapping[str, GroupFrontier]) -> list[Stall]:
     claimed = {group: frontier for group, frontier in late.items() if frontier.claim is not None}
-    statuses = environment.stores.statuses.current(claimed) if claimed else {}
+    stores = environment.stores
+    statuses = current_statuses(stores, stores.planner_catalog(), claimed) if claimed else {}
     return [
         Stall(claimed[group].upper, status)
         for group, status in statuses.items()
@@ -223,7 +231,7 @@ def _describe(
     late: Mapping[str, GroupFrontier], at: Timestamp, name_of: Callable[[str], str]
 ) -> str:
     return ", ".join(
-        f'"{name_of(group)}", {at + 1 - frontier.upper} ms behind'
+        f"{quoted_name(name_of(group))}, {at + 1 - frontier.upper} ms behind"
         + (
             f" and claimed at {frontier.claim.at} by {frontier.claim.owner}"
             if frontier.claim

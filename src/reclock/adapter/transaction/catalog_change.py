@@ -16,7 +16,7 @@ from reclock.catalog.objects import Comment, Item, ItemType, Kind, Role, SourceP
 from reclock.catalog.roles import default_acl
 from reclock.catalog.transaction import CatalogTransaction
 from reclock.consensus.credentials.verifiers import NewPassword
-from reclock.errors import InternalError, ReclockError
+from reclock.errors import InternalError, ReclockError, quoted_name
 from reclock.runtime.environment import Environment
 from reclock.sql.names import QualifiedName
 from reclock.sql.planning.registry import PlannedStatement
@@ -155,7 +155,7 @@ class CatalogChange:
         database = snapshot.database_by_name(name.database) if name.database else None
         schema = snapshot.schema_by_name(database.id if database else None, name.schema)
         if schema is None:
-            raise InternalError(f'schema of "{name}" is gone')
+            raise InternalError(f"schema of {quoted_name(name)} is gone")
         return schema.id
 
     def item(self, name: QualifiedName) -> Item | None:

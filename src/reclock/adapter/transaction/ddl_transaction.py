@@ -22,7 +22,7 @@ from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.catalog.objects import Kind
 from reclock.catalog.transaction import CatalogTransaction
 from reclock.collections.table_commits import Commit, CommittedBatch
-from reclock.errors import CatalogMoved, UpperMismatch, WriteConflict
+from reclock.errors import CatalogMoved, UpperMismatch, WriteConflict, quoted_name
 from reclock.failpoints import failpoint
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -214,7 +214,8 @@ class Definitions:
         failures = cleanup.run(self._environment, pending)
         for task in failures:
             self._notice(
-                f'the upstream of "{task.name}" still has the {task.what}: {task.error}; '
+                f"the upstream of {quoted_name(task.name)} still has the {task.what}: "
+                f"{task.error}; "
                 "the drop is retried later"
             )
         assert change is not None

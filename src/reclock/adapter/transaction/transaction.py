@@ -38,6 +38,7 @@ from reclock.errors import (
     TransactionReadOnly,
     UnknownCollection,
     UnsupportedSql,
+    quoted_name,
 )
 from reclock.plan.relational import Plan, collections
 from reclock.runtime.environment import Environment
@@ -481,4 +482,4 @@ def _reads_other_relations() -> UnsupportedSql:
 
 def _name(catalog: PlannerCatalog, group: str) -> str:
     entry = catalog.entry(GlobalId(group))
-    return f'"{entry.name}"' if entry is not None else "tables"
+    return quoted_name(entry.name) if entry is not None else "tables"

@@ -15,6 +15,7 @@ from reclock.errors import (
     UnknownRelation,
     UnsupportedSql,
     WrongObjectType,
+    quoted_name,
 )
 from reclock.sql.catalog.entries import DomainEntry, Entry, QuarantinedEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -136,7 +137,7 @@ def check_tables_named(
     for entry in map(catalog.entry, ids):
         if entry is not None and entry.type is ItemType.TABLE and entry.id not in targets:
             raise UnsupportedSql(
-                f'a type is not dropped while table "{entry.name}" has a column of it',
+                f"a type is not dropped while table {quoted_name(entry.name)} has a column of it",
                 hint=f"ALTER TABLE {entry.name} DROP COLUMN … first",
             )
 

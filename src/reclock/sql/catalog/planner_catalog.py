@@ -17,6 +17,7 @@ from reclock.errors import (
     UnknownObject,
     UnknownRelation,
     UnsupportedSql,
+    quoted_name,
 )
 from reclock.plan.relational import Plan
 from reclock.sql.catalog.entries import (
@@ -324,6 +325,8 @@ class PlannerCatalog:
             if other.type not in _HAS_DEFINITION:
                 return reason
             return f"{reason}; SHOW CREATE {other.type.value.upper()} {other.name} shows it"
+        if len(parts) == 1 and {(None, parts[0]), (session.database, parts[0])} & self.schemas:
+            return f"{quoted_name(parts[0])} is a schema; the name of a relation is expected"
         return nearest(
             parts[-1],
             [

@@ -9,6 +9,7 @@ from reclock.errors import (
     DuplicateObject,
     SqlSyntaxError,
     UnsupportedSql,
+    quoted_name,
 )
 from reclock.sql.catalog.entries import Entry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -39,7 +40,9 @@ def skip_existing(
     old = catalog.within(name.scope).get(name.item)
     if old is not None and node.args.get("exists") and old.type is type:
         kind = "MATERIALIZED VIEW" if node.args.get("materialized") else type.value.upper()
-        return Skipped(f"CREATE {kind}", f'{kind_of(old)} "{name}" already exists, skipping')
+        return Skipped(
+            f"CREATE {kind}", f"{kind_of(old)} {quoted_name(name)} already exists, skipping"
+        )
     check_free(name, catalog)
     return None
 

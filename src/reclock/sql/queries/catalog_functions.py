@@ -26,9 +26,9 @@ from reclock.errors import UnknownFunction
 from reclock.plan.scalars import ColumnRef
 from reclock.sql.queries.attach import to_outer
 from reclock.sql.queries.planned import OuterRef, Planned, SubqueryValue, TypedExpr, rewrite
-from reclock.sql.queries.reserved_words import RESERVED_WORD
 from reclock.sql.syntax.nodes import QueryStatement
 from reclock.sql.syntax.parse import parse_one
+from reclock.sql.syntax.reserved_words import RESERVED_WORD
 
 
 def _in_unit(exponent: int, unit: str) -> str:

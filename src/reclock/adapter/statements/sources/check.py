@@ -19,7 +19,7 @@ from reclock.connectors.connector import (
 )
 from reclock.connectors.factory import open_connector
 from reclock.definitions.sources import SourceSpec
-from reclock.errors import ReclockError, extra_not_installed, hint_about
+from reclock.errors import ReclockError, extra_not_installed, hint_about, quoted_name
 from reclock.ingest.source_collections import SourceCollections
 from reclock.runtime.environment import Environment
 
@@ -87,7 +87,9 @@ def _check_upstream(environment: Environment, spec: SourceSpec) -> Iterator[Chec
     if isinstance(connector, SupportsRestart):
         for name in connector.abandoned_partitions(bound):
             yield CheckResult(
-                "given up", False, f'nothing more is read of "{name}"; {restart_hint(name)}'
+                "given up",
+                False,
+                f"nothing more is read of {quoted_name(name)}; {restart_hint(name)}",
             )
     if isinstance(connector, ReadsOnce) and connector.must_read_once(bound):
         yield CheckResult("probe", True, "the first tick reads it from the beginning")

@@ -33,6 +33,7 @@ from reclock.errors import (
     UpstreamChanged,
     UpstreamLost,
     about_source,
+    quoted_name,
 )
 from reclock.failpoints import failpoint
 from reclock.ingest import payload
@@ -110,7 +111,7 @@ def _check_replaced(
     being read, and ``SourceError`` if it could not go on with what is upstream now."""
     if source.id in environment.stores.frontiers.backfilled():
         raise InvalidOption(
-            f'the history of source "{source.name}" is being backfilled',
+            f"the history of source {quoted_name(source.name)} is being backfilled",
             hint="DROP the source and create it again",
         )
     claim = environment.stores.frontiers.get(source.id).claim
@@ -125,7 +126,7 @@ def _check_replaced(
     _, bound = collections.read_bound()
     if not connector.is_replaced(bound) and not isinstance(error, UpstreamLost):
         raise InvalidOption(
-            f'source "{source.name}" needs no RESNAPSHOT',
+            f"source {quoted_name(source.name)} needs no RESNAPSHOT",
             detail="the upstream is the one that it reads, and has lost nothing of what was read",
         )
 
@@ -235,7 +236,7 @@ def _restart(statement: RestartPartition, context: StatementContext) -> None:
     connector = open_connector(spec, environment.runtime.connection_context)
     if not isinstance(connector, SupportsRestart):
         raise InvalidOption(
-            f'nothing of "{statement.name}" can be restarted',
+            f"nothing of {quoted_name(statement.name)} can be restarted",
             detail="only objects can be read again",
         )
     _, bound = SourceCollections.open(environment.stores.lake, spec).read_bound()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from reclock.errors import InvalidOption
+from reclock.errors import InvalidOption, quoted_name
 from reclock.sql.catalog.entries import ConnectionEntry
 from reclock.sql.catalog.lookups import find_object
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -20,7 +20,7 @@ def connection_of(
     assert isinstance(entry, ConnectionEntry)
     if entry.connection.kind != kind:
         raise InvalidOption(
-            f'connection "{entry.name}" leads to {entry.connection.kind}, not to {kind}'
+            f"connection {quoted_name(entry.name)} leads to {entry.connection.kind}, not to {kind}"
         )
     full = entry.name.to_table()
     for part in ("this", "db", "catalog"):

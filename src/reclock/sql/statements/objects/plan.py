@@ -16,6 +16,7 @@ from reclock.errors import (
     RequiredIndex,
     SystemObjectProtected,
     UnsupportedSql,
+    quoted_name,
 )
 from reclock.sql.catalog.entries import Entry, FunctionEntry, IndexEntry, RelationEntry
 from reclock.sql.catalog.lookups import (
@@ -181,7 +182,8 @@ def _renamed_function(
     dependents = catalog.dependents(entry.id)
     if dependents:
         raise UnsupportedSql(
-            f'function "{entry.name.item}" cannot be renamed, because "{dependents[0].name}" calls it',
+            f'function "{entry.name.item}" cannot be renamed, because '
+            f"{quoted_name(dependents[0].name)} calls it",
             hint="drop what calls it, and create it again afterwards",
         )
     new_name = fold(node.args["to"])

@@ -19,6 +19,7 @@ from reclock.errors import (
     SystemObjectProtected,
     UnknownObject,
     UnsupportedSql,
+    quoted_name,
 )
 from reclock.sql.catalog.entries import IndexEntry
 from reclock.sql.catalog.lookups import (
@@ -205,8 +206,8 @@ def change_owner(
     if isinstance(entry, IndexEntry):
         on = catalog.relation(entry.on).name
         raise UnsupportedSql(
-            f'cannot change the owner of index "{entry.name}"',
-            hint=f'change the owner of "{on}" instead',
+            f"cannot change the owner of index {quoted_name(entry.name)}",
+            hint=f"change the owner of {quoted_name(on)} instead",
         )
     owned_parts = tuple(
         (Kind.ITEM, part.id) for part in catalog.dependents(entry.id) if part.type in _PARTS

@@ -9,7 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from reclock.algebra.relations import BIGINT, BOOLEAN, TEXT, Column, RelationDesc, ScalarType
-from reclock.errors import UnsupportedSql
+from reclock.errors import UnsupportedSql, quoted_name
 from reclock.plan.relational import Constant, Filter, Finishing, Ordering, Plan
 from reclock.plan.scalars import ColumnRef, Literal
 from reclock.sql.catalog.entries import (
@@ -64,7 +64,7 @@ def show_create(
     entry = find_object(object_parts(node.this), kind, catalog, session, may_be_quarantined=True)
     text = entry.create_sql
     if text is None:
-        raise UnsupportedSql(f'"{entry.name}" is built in: it has no CREATE statement')
+        raise UnsupportedSql(f"{quoted_name(entry.name)} is built in: it has no CREATE statement")
     if kind in ("MATERIALIZED VIEW", "SINK") and not isinstance(entry, QuarantinedEntry):
         statement = parse_one(text)
         if kind == "SINK":

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId
-from reclock.errors import InvalidOption, SinkNotSwitched
+from reclock.errors import InvalidOption, SinkNotSwitched, quoted_name
 from reclock.sql.catalog.entries import RelationEntry, SinkEntry
 from reclock.sql.catalog.lookups import find_user_object
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -49,7 +49,9 @@ def alter_sink(
     assert isinstance(sink, SinkEntry)
     on, _ = sink_input(node.args["on"], catalog, session)
     if on.id == sink.on:
-        return Skipped("ALTER SINK", f'sink "{sink.name}" reads "{on.name}" already')
+        return Skipped(
+            "ALTER SINK", f"sink {quoted_name(sink.name)} reads {quoted_name(on.name)} already"
+        )
     if sink.previous is not None:
         raise SinkNotSwitched(str(sink.name), str(catalog.relation(sink.on).name))
     _check_columns(sink, catalog.relation(sink.on), on)
@@ -59,7 +61,9 @@ def alter_sink(
     creator = sink.sink.continues.creator if sink.sink.continues else sink.id
     definition.set("on", on.name.to_table())
     if define_sink(definition, on, catalog, SessionNames()).target != sink.sink.target:
-        raise InvalidOption(f'sink "{sink.name}" would write to its target in another form')
+        raise InvalidOption(
+            f"sink {quoted_name(sink.name)} would write to its target in another form"
+        )
     definition.set(
         "continuation",
         Continuation(
@@ -87,14 +91,15 @@ def _check_columns(sink: SinkEntry, old: RelationEntry, new: RelationEntry) -> N
     ]
     if columns[0] != columns[1]:
         raise InvalidOption(
-            f'"{new.name}" has other columns than "{old.name}", which sink "{sink.name}" writes',
+            f"{quoted_name(new.name)} has other columns than {quoted_name(old.name)}, which sink "
+            f"{quoted_name(sink.name)} writes",
             detail=f"({columns[1]}) instead of ({columns[0]})",
             hint="select the same columns in a view, or create a sink with a new target",
         )
     for before, after in zip(old.desc.columns, new.desc.columns, strict=True):
         if after.is_nullable and not before.is_nullable:
             raise InvalidOption(
-                f'column "{after.name}" of "{new.name}" may be NULL, which the target of sink '
-                f'"{sink.name}" does not expect',
+                f'column "{after.name}" of {quoted_name(new.name)} may be NULL, which the target '
+                f"of sink {quoted_name(sink.name)} does not expect",
                 hint="create a sink with a new target",
             )

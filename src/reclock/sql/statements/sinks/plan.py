@@ -37,7 +37,7 @@ from reclock.definitions.sinks import (
     TableRegistration,
     Target,
 )
-from reclock.errors import InvalidOption, UnsupportedSql
+from reclock.errors import InvalidOption, UnsupportedSql, quoted_name
 from reclock.plan.relational import Get, collections
 from reclock.plan.temporal import check_maintainable
 from reclock.sql.catalog.definitions import Continued, SinkDefinition
@@ -101,7 +101,7 @@ def create_sink(
     for existing_sink in catalog.sinks():
         if _overlap(existing_sink.sink.target, sink.target):
             raise InvalidOption(
-                f'sink "{existing_sink.name}" writes there already',
+                f"sink {quoted_name(existing_sink.name)} writes there already",
                 hint="drop it, or write somewhere else",
             )
     as_of = (
@@ -360,7 +360,7 @@ def _key(into: KafkaInto | PostgresInto, on: RelationEntry) -> tuple[str, ...]:
     is_unique = bool(on.desc.key is not None and set(on.desc.key) <= set(key))
     if key and not is_unique and not into.args.get("is_not_enforced"):
         raise InvalidOption(
-            f'rows of "{on.name}" may agree in ({", ".join(key)})',
+            f"rows of {quoted_name(on.name)} may agree in ({', '.join(key)})",
             hint=(
                 "if they never do, write KEY (…) NOT ENFORCED: the sink stalls should two "
                 "meet at one time"

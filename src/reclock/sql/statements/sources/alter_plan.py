@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId
 from reclock.definitions.sources import PublishedTable, cannot_resnapshot
-from reclock.errors import InvalidOption
+from reclock.errors import InvalidOption, quoted_name
 from reclock.sql.catalog.entries import Entry, RelationEntry
 from reclock.sql.catalog.lookups import find_user_object
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -61,7 +61,7 @@ def resnapshot(
     definition = source.source if isinstance(source, RelationEntry) else None
     reason = cannot_resnapshot(definition.connector if definition is not None else None)
     if reason:
-        raise InvalidOption(f'source "{source.name}" cannot be read anew', detail=reason)
+        raise InvalidOption(f"source {quoted_name(source.name)} cannot be read anew", detail=reason)
     return ResnapshotSource(_host(source) or source.id, source.name)
 
 
@@ -92,7 +92,9 @@ def skip(
     source = _source(node, catalog, session)
     definition = source.source if isinstance(source, RelationEntry) else None
     if definition is not None and (reason := getattr(definition.connector, "cannot_skip", "")):
-        raise InvalidOption(f'offsets of source "{source.name}" cannot be skipped', detail=reason)
+        raise InvalidOption(
+            f"offsets of source {quoted_name(source.name)} cannot be skipped", detail=reason
+        )
     lower, upper = (_offset(node.args.get(name)) for name in ("lower", "upper"))
     if lower is not None and upper is not None and not lower < upper < 10 ** (OFFSET_DIGITS - 1):
         raise InvalidOption(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from reclock.algebra.ids import GlobalId
 from reclock.definitions.formats import Format
 from reclock.definitions.sources import DebeziumConnector, Upstream
-from reclock.errors import InvalidOption
+from reclock.errors import InvalidOption, quoted_name
 from reclock.sql.catalog.definitions import SourceDefinition
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -37,7 +37,7 @@ def check_guest(source: SourceDefinition, catalog: PlannerCatalog) -> None:
     if source.host is None:
         for entry in _over_the_same(source.connector, catalog):
             raise InvalidOption(
-                f'source "{entry.name}" has the transactions of these tables',
+                f"source {quoted_name(entry.name)} has the transactions of these tables",
                 hint=(
                     "read them over the same CONNECTION, TRANSACTION TOPIC and FORMAT, so "
                     "that none is ever seen in parts"
@@ -50,7 +50,7 @@ def check_guest(source: SourceDefinition, catalog: PlannerCatalog) -> None:
 def check_history(host: RelationEntry) -> None:
     """Raises ``InvalidOption`` for a guest with a history of its own."""
     raise InvalidOption(
-        f'source "{host.name}" has the transactions of these tables',
+        f"source {quoted_name(host.name)} has the transactions of these tables",
         hint="RETAIN HISTORY is said of it",
     )
 

@@ -19,6 +19,7 @@ from reclock.errors import (
     ReclockError,
     UnknownColumn,
     UnsupportedSql,
+    quoted_name,
 )
 from reclock.interruption import INTERRUPTIONS
 from reclock.sql.catalog.entries import Entry, IndexEntry, RelationEntry
@@ -123,7 +124,7 @@ class Dependents:
             kind = entry.type.value.replace("_", " ")
             raise UnsupportedSql(
                 f'the rows of table "{self.table.name.item}" cannot be written again, because '
-                f'{kind} "{entry.name}" depends on it',
+                f"{kind} {quoted_name(entry.name)} depends on it",
                 hint=f"drop the {kind}, and create it again afterwards",
             )
         node = parse_one(entry.create_sql or "")
@@ -160,7 +161,7 @@ class Dependents:
         if self.columns.converted and not self.is_planned_without(view, self.columns.converted):
             raise UnsupportedSql(
                 "cannot alter type of a column used by a view or rule",
-                detail=f'view "{view.name}" depends on it',
+                detail=f"view {quoted_name(view.name)} depends on it",
             )
         renamed = self.columns.renamed
         pinned = self._columns_to_pin(node)
@@ -179,7 +180,7 @@ class Dependents:
             return False  # a NATURAL join, which may be by the column
         planner = item_planner_of(type(node))
         if planner is None:
-            raise InternalError(f'"{view.name}" has no planner')
+            raise InternalError(f"{quoted_name(view.name)} has no planner")
         item = snapshot_of(self.catalog).items[view.id]
         try:
             self._pin(node, remaining)

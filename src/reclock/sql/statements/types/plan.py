@@ -16,6 +16,7 @@ from reclock.errors import (
     UnknownEnumLabel,
     UnsupportedSql,
     WrongObjectType,
+    quoted_name,
 )
 from reclock.sql.catalog.entries import EnumEntry, IndexEntry, RelationEntry, TypeEntry
 from reclock.sql.catalog.lookups import dependents_closure, find_object
@@ -95,7 +96,7 @@ def rename_value(
     if dependents:
         raise UnsupportedSql(
             f'a value of type "{entry.name.item}" cannot be renamed, because '
-            f'"{dependents[0].name}" uses the type',
+            f"{quoted_name(dependents[0].name)} uses the type",
             hint="add the new value, update the rows, and leave the old value",
         )
     labels[place] = to

@@ -18,6 +18,7 @@ from reclock.errors import (
     SystemObjectProtected,
     UnsupportedSql,
     WrongObjectType,
+    quoted_name,
 )
 from reclock.plan.build import compute
 from reclock.plan.properties import unique_key
@@ -217,7 +218,8 @@ def _check_maintainable(plan: Plan, catalog: PlannerCatalog) -> None:
             name = catalog.relation(id.source_id).name
             hint = "make a plain view, or SUBSCRIBE to the query"
             raise UnsupportedSql(
-                f'an index on a view over the system relation "{name}" is not supported', hint=hint
+                f"an index on a view over the system relation {quoted_name(name)} is not supported",
+                hint=hint,
             )
 
 

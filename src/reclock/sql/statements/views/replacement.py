@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import RelationDesc
-from reclock.errors import DependentObjects, InternalError, InvalidViewReplacement
+from reclock.errors import DependentObjects, InternalError, InvalidViewReplacement, quoted_name
 from reclock.sql.catalog.entries import Entry, FunctionEntry, IndexEntry, RelationEntry
 from reclock.sql.catalog.lookups import dependents_closure, snapshot_of
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -94,7 +94,7 @@ def catalog_after(
         node, item, entry = parse_one(text), snapshot_of(catalog).items[id], catalog.entry(id)
         planner = item_planner_of(type(node))
         if planner is None or entry is None:
-            raise InternalError(f'"{item.name}" has no planner')
+            raise InternalError(f"{quoted_name(item.name)} has no planner")
         after.add(planner(node, replace(item, create_sql=text), entry.name, after))
     return after
 
