@@ -46,7 +46,7 @@ from reclock.collections import files
 from reclock.collections.folder import Folder
 from reclock.collections.lake import Lake
 from reclock.compute.engines.engine import CollectionInput, Engine, TableInput
-from reclock.errors import InternalError
+from reclock.errors import NegativeMultiplicity
 from reclock.plan.relational import (
     Distinct,
     Except,
@@ -159,12 +159,13 @@ def test_a_monotonic_collection_is_read_with_its_multiplicities(engine: Engine, 
     )
 
 
-def test_a_row_with_a_negative_multiplicity_is_an_internal_error_and_never_an_answer(
+def test_a_row_with_a_negative_multiplicity_is_an_error_with_a_way_out_and_never_an_answer(
     engine: Engine, lake: Lake
 ) -> None:
     given = append(lake, U2, [change("a", 1.5, 5, -1)])
-    with pytest.raises(InternalError, match="negative multiplicity"):
+    with pytest.raises(NegativeMultiplicity) as raised:
         answer(engine, get(U2, DESC), {U2: given})
+    assert (raised.value.sqlstate, "snapshot" in str(raised.value.hint)) == ("XX001", True)
 
 
 def test_columns_that_nobody_reads_do_not_change_multiplicities(engine: Engine, lake: Lake) -> None:

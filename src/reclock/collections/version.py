@@ -23,7 +23,7 @@ from reclock.collections.consolidate import (
 from reclock.collections.files import DataFile
 from reclock.collections.folder import Folder
 from reclock.collections.schema import arrow_schema
-from reclock.errors import NotBegun, NotReadable, VersionGone
+from reclock.errors import NotBegun, NotReadable, OutputFailed, VersionGone
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
@@ -85,7 +85,10 @@ class Version:
     def _check_errors(self, lower: Timestamp, upper: Timestamp) -> None:
         for interval in self.errors:
             if interval.overlaps(lower, upper):
-                raise interval.error()
+                error = interval.error()
+                if isinstance(error, OutputFailed):
+                    error.collection = str(self.id)
+                raise error
 
     def files(self, *, lower: Timestamp | None = None, upper: Timestamp) -> list[DataFile]:
         """The files that may hold times in ``[lower, upper)``. They may hold other times too.

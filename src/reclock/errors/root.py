@@ -29,6 +29,25 @@ class InternalError(ReclockError):
     """An invariant did not hold. Always a bug in Reclock."""
 
 
+class NegativeMultiplicity(InternalError):
+    """A relation has a row fewer than zero times, so that it has no answer. A source got the end of
+    a row without its beginning: the messages before are gone from the topic, or one came twice. Of
+    other relations it is a bug in Reclock."""
+
+    sqlstate = "XX001"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a row of a collection has a negative multiplicity",
+            detail="a change removed a row that is not there",
+            hint=(
+                "if a source with ENVELOPE DEBEZIUM is read, its topic lacks earlier events or has "
+                "one twice: let the connector make a snapshot into a new topic, drop the source "
+                "and create it again"
+            ),
+        )
+
+
 class ConfigurationError(ReclockError):
     """A setting is missing, unknown or out of range."""
 

@@ -130,6 +130,8 @@ class OutputFailed(SourceError):
     time."""
 
     sqlstate = "58P03"
+    collection: str | None = None
+    """The relation's collection, where a read of it raised the error."""
 
     def __init__(self, message: str, *, detail: str | None = None) -> None:
         hint = (

@@ -107,7 +107,8 @@ def _changes(
         problem = (
             "a table was truncated, and which rows went is not told"
             if operation == "t"
-            else "it is no event of Debezium's"
+            else 'it is no event of Debezium\'s, which say what happened as "op"; rows that a '
+            "connector has unwrapped are read with ENVELOPE UPSERT"
         )
         raise DecodeFailed(partition, offset, detail=problem, unit="offset")
     images: list[tuple[Mapping[str, Any], int]] = []

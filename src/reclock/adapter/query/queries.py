@@ -27,6 +27,7 @@ from reclock.errors import (
     ForeignCollection,
     InternalError,
     NotReadable,
+    OutputFailed,
     ReadHoldLost,
     ResultTooLarge,
     UnknownCollection,
@@ -107,6 +108,8 @@ class QueryExecution:
             except readiness.Unavailable as broken:
                 if not self._can_do_without(broken) or attempt == _ATTEMPTS:
                     raise readiness.named(broken, self.environment, self.catalog) from broken
+            except OutputFailed as failed:
+                raise readiness.about_source_of(failed, self.catalog) from failed
             except NotReadable as error:
                 if self.transaction is not None and self.transaction.has_lost(error):
                     raise ReadHoldLost(self.environment.stores.actor, at=error.at) from error

@@ -12,8 +12,10 @@ from reclock.errors import (
     CollectionUnready,
     DroppedMeanwhile,
     ForeignCollection,
+    OutputFailed,
     ReclockError,
     UnknownCollection,
+    about_source,
 )
 from reclock.introspection.relation import BrokenObject
 from reclock.protocol.storage import CreateCollections
@@ -79,6 +81,14 @@ def about_object(error: ReclockError, environment: Environment) -> ReclockError:
         return named(error, environment, environment.stores.planner_catalog())
     except CollectionUnready as unready:
         return unready
+
+
+def about_source_of(error: OutputFailed, catalog: PlannerCatalog) -> OutputFailed:
+    """``error`` of a read, whose hint proposes statements about the relation's source."""
+    if error.collection is None:
+        return error
+    source = catalog.entry(StorageCollectionId.parse(error.collection).source_id)
+    return error if source is None else about_source(str(source.name), error)
 
 
 def object_of(name: str) -> GlobalId:

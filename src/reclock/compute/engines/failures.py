@@ -5,7 +5,14 @@ from __future__ import annotations
 
 import re
 
-from reclock.errors import DIGITS_HINT, RECURSION_HINT, EvaluationError, InternalError, ReclockError
+from reclock.errors import (
+    DIGITS_HINT,
+    RECURSION_HINT,
+    EvaluationError,
+    InternalError,
+    NegativeMultiplicity,
+    ReclockError,
+)
 
 _RAISED = re.compile(r"reclock:([0-9A-Z]{5}):(.*?)(?: SQLSTATE: \w{5}|$)", re.MULTILINE)
 
@@ -54,6 +61,8 @@ def failure(error: BaseException, text: str, *, is_of_data: bool) -> ReclockErro
     if raised:
         if raised[1] == "XX000":
             return InternalError(raised[2])
+        if raised[1] == NegativeMultiplicity.sqlstate:
+            return NegativeMultiplicity()
         if raised[1] == "54000":
             return EvaluationError(raised[2], sqlstate=raised[1], hint=RECURSION_HINT)
         return EvaluationError(

@@ -16,6 +16,7 @@ from reclock.compute.operators.rules import (
     select_list,
     snapshot,
 )
+from reclock.errors import NegativeMultiplicity
 from reclock.plan.functions.sql_names import (
     case_sql,
     each_element,
@@ -180,7 +181,7 @@ def repeated(
     """The rows of ``counted``, each ``n`` times, with its columns ``carried`` behind them. A
     negative count means that the collection is damaged."""
     listed = ", ".join([select_list(expressions), *carried])
-    broken = raised(engine, "XX000", "'a row of a collection has a negative multiplicity'")
+    broken = raised(engine, NegativeMultiplicity.sqlstate, "'negative multiplicity'")
     if engine == "duckdb":
         times = f"unnest(range(CASE WHEN n < 0 THEN {broken} ELSE n END))"
         inner = f"SELECT *, {times} AS copy FROM ({counted})"

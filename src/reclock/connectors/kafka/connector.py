@@ -396,6 +396,7 @@ class Kafka:
             raise UpstreamUnavailable(
                 f'cannot read topic "{topic.name}" at "{self.client["bootstrap.servers"]}"',
                 detail="the broker has no such topic",
+                hint="create the topic; if it has another name, drop the source and create it again",
             )
         partition, evidence = min(bound.items())
         raise self._lost(

@@ -169,7 +169,11 @@ class _FollowedTable:
         for column in desc.columns:
             place, type_oid = places.get(column.name, (0, None))
             if type_oid is None or not is_kept_as(type_oid, column.type):
-                what = "was dropped" if type_oid is None else f"is no {column.type} any more"
+                what = (
+                    "was dropped or renamed"
+                    if type_oid is None
+                    else f"is no {column.type} any more"
+                )
                 message = f'column "{column.name}" of table "{name}" {what}'
                 raise OutputFailed(message)
             positions.append(place)

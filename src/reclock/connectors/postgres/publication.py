@@ -103,7 +103,10 @@ def require_all_changes(connection: psycopg.Connection[Any], publication: str) -
     """Raises ``InvalidOption`` if the publication does not exist, or lacks a kind of change."""
     kinds = connection.execute(_PUBLICATION, [publication]).fetchone()
     if kinds is None:
-        raise InvalidOption(f'publication "{publication}" does not exist')
+        hint = (
+            "CREATE PUBLICATION … FOR TABLE … makes one, in the database that the connection names"
+        )
+        raise InvalidOption(f'publication "{publication}" does not exist', hint=hint)
     if missing := [
         kind for kind, is_published in zip(_KINDS, kinds, strict=True) if not is_published
     ]:
