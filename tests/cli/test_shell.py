@@ -220,6 +220,16 @@ def test_a_command_that_fails_says_so_and_ends_its_script(
     assert (captured.out, captured.err.startswith("ERROR:  ")) == ("", True)
 
 
+def test_a_syntax_error_shows_its_line(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
+    assert not shell.run("SELECT 1;\n\tSELECT 'é', 2 FORM t;\nSELECT 3;")
+    _, line, mark = capsys.readouterr().err.splitlines()[:3]
+    assert line == "LINE 2: \tSELECT 'é', 2 FORM t;"
+    assert line[mark.index("^") :].startswith("t;")
+    assert mark.startswith(" " * len("LINE 2: ") + "\t")
+    assert not shell.run("SELECT (")
+    assert capsys.readouterr().err.splitlines()[1:3] == ["LINE 1: SELECT (", "                ^"]
+
+
 def test_watch_repeats_the_last_statements_until_they_fail(
     shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:

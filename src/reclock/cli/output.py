@@ -44,13 +44,26 @@ def _plain(value: Any) -> object:
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)
 
 
-def error_lines(error: ReclockError) -> Iterator[str]:
-    """The error as psql prints it: the message with its SQLSTATE, then detail and hint."""
+def error_lines(error: ReclockError, statements: str = "") -> Iterator[str]:
+    """The error as psql prints it: the message with its SQLSTATE, the line of the ``statements``
+    where the error is, then detail and hint."""
     yield f"ERROR:  {error.sqlstate}: {error.message}"
+    position = getattr(error, "position", None)
+    if statements and position is not None:
+        yield from _line_of(statements, position - 1)
     if error.detail:
         yield f"DETAIL:  {error.detail}"
     if error.hint:
         yield f"HINT:  {error.hint}"
+
+
+def _line_of(statements: str, offset: int) -> Iterator[str]:
+    """The line with the character at ``offset``, and a mark below that character."""
+    before, after = statements[:offset], statements[offset:]
+    *earlier, start = before.split("\n")
+    number = f"LINE {len(earlier) + 1}: "
+    yield number + start + after.split("\n")[0]
+    yield " " * len(number) + "".join("\t" if c == "\t" else " " for c in start) + "^"
 
 
 def print_notice(message: str) -> None:

@@ -125,7 +125,7 @@ class Shell:
                     print(f"Time: {(time.perf_counter() - started) * 1000:.1f} ms")
                 started = time.perf_counter()
         except ReclockError as error:
-            for line in error_lines(error):
+            for line in error_lines(error, text):
                 print(line, file=sys.stderr)
             return False
         return True

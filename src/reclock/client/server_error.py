@@ -9,7 +9,7 @@ from reclock.errors import ReclockError
 
 class ServerError(ReclockError):
     """An error that a server reported, with its SQLSTATE; or the connection to it failed
-    (``08006``)."""
+    (``08006``). ``position`` counts the characters of the statements from 1."""
 
     def __init__(self, error: psycopg.Error) -> None:
         diagnosis = error.diag
@@ -18,4 +18,6 @@ class ServerError(ReclockError):
             detail=diagnosis.message_detail,
             hint=diagnosis.message_hint,
         )
+        position = diagnosis.statement_position
+        self.position = int(position) if position else None
         self.sqlstate = error.sqlstate or "08006"
