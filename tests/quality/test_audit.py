@@ -243,6 +243,22 @@ def test_a_users_suite_sees_a_bounded_number_of_rows_and_says_so(tmp_path: Path)
     assert result.checks[-1].detail.endswith(f"(seen: the first {ROWS_LIMIT} of {rows} rows)")
 
 
+def test_a_users_suite_has_nothing_to_check_in_a_step_without_rows(tmp_path: Path) -> None:
+    without_rows = replace(GOOD, rows=0, min_time=None, max_time=None, staged_files=[])
+    write_suite(
+        tmp_path / "s",
+        GOOD.source,
+        {"type": "expect_column_values_to_not_be_null", "kwargs": {"column": "delay"}},
+    )
+    (result,) = audit([without_rows], docs_root=tmp_path / "docs", suites=tmp_path / "s")
+    assert result.success
+
+
+def test_the_file_of_a_suite_has_the_sources_name_without_quotes(tmp_path: Path) -> None:
+    path = suite_path(tmp_path, 'reclock.public."Orders"')
+    assert path == tmp_path / "reclock.public.Orders.json"
+
+
 def test_a_suite_of_a_source_with_an_unusual_name_stays_in_its_folder(tmp_path: Path) -> None:
     assert suite_path(tmp_path, "reclock.public.../../etc/x").parent == tmp_path
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from reclock.errors import ConfigurationError
+from reclock.errors import ConfigurationError, unquoted_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,9 +44,9 @@ class UserExpectation:
 
 
 def suite_path(folder: Path, source: str) -> Path:
-    """The path of the suite of ``source``: ``<folder>/<database.schema.name>.json``, unusual
-    characters percent-encoded."""
-    return folder / f"{quote(source, safe='.')}.json"
+    """The path of the suite of ``source``: ``<folder>/<database.schema.name>.json``, without the
+    quotes of SQL, unusual characters percent-encoded."""
+    return folder / f"{quote(unquoted_name(source), safe='.')}.json"
 
 
 def load_suite(path: Path) -> list[UserExpectation]:

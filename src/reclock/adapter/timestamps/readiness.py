@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.catalog.objects import ItemType
 from reclock.controllers.implied import storage_commands
 from reclock.errors import (
     CollectionDamaged,
@@ -20,6 +21,7 @@ from reclock.errors import (
 from reclock.introspection.relation import BrokenObject
 from reclock.protocol.storage import CreateCollections
 from reclock.runtime.environment import Environment
+from reclock.sql.catalog.entries import IndexEntry, RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 
 Unavailable = (UnknownCollection, CollectionDamaged, ForeignCollection)
@@ -87,7 +89,12 @@ def about_source_of(error: OutputFailed, catalog: PlannerCatalog) -> OutputFaile
     """``error`` of a read, whose hint proposes statements about the relation's source."""
     if error.collection is None:
         return error
-    source = catalog.entry(StorageCollectionId.parse(error.collection).source_id)
+    relation = catalog.entry(object_of(error.collection))
+    if isinstance(relation, IndexEntry):
+        relation = catalog.entry(relation.on)
+    if not isinstance(relation, RelationEntry) or relation.type is not ItemType.SOURCE:
+        return error
+    source = catalog.entry(relation.collection.source_id)
     return error if source is None else about_source(str(source.name), error)
 
 
