@@ -94,6 +94,7 @@ def planned() -> list[plans.Plan]:
     values = [
         counted,
         *framed,
+        plans.Arrangement(GET),
         Union((Except(GET, GET), Intersect(GET, GET), Constant(((1, ("x", None)),), DESC)), DESC),
     ]
     return [*(expand(select.plan, world.catalog) for select in selects), *values]
@@ -104,8 +105,8 @@ PLANS = planned()
 
 def nodes(plan: Plan) -> Iterator[Plan]:
     yield plan
-    for each in inputs(plan):
-        yield from nodes(each)
+    for input in inputs(plan):
+        yield from nodes(input)
 
 
 def test_plans_with_every_operator() -> None:
