@@ -152,7 +152,7 @@ def compare() -> None:
             lake.take(ours)
             for name in QUERIES:
                 mine, theirs = ours.maintained(name), lake.anew(name)
-                assert _comparable(mine) == _comparable(theirs), (batch, name, mine, theirs)
+                assert _are_equal(mine, theirs), (batch, name, mine, theirs)
             print(
                 f"batch {batch}: refreshed in {seconds:.1f} s; {len(QUERIES)} views equal Spark's "
                 f"answers, {sum(how == 'recomputed' for how in ours.how.values())} of them "
@@ -161,14 +161,20 @@ def compare() -> None:
             )
 
 
-def _comparable(rows: Rows) -> list[tuple[Any, ...]]:
-    """The rows in one order, and numbers with four digits after the point: those of sums. Spark has
-    fewer digits of quotients, and whole numbers as another type."""
+def _are_equal(mine: Rows, theirs: Rows) -> bool:
+    """Whether the rows are the same in some order, but for the digits of quotients: Spark has six
+    after the point."""
 
-    def value(given: Any) -> Any:
-        return f"{given:.4f}" if isinstance(given, int | Decimal) else given
+    def in_order(rows: Rows) -> Rows:
+        return sorted(rows, key=lambda row: [(v is None, 0 if v is None else v) for v in row])
 
-    return sorted((tuple(map(value, row)) for row in rows), key=repr)
+    def is_equal(one: Any, other: Any) -> bool:
+        is_quotient = isinstance(one, Decimal) and other is not None
+        return abs(one - other) <= Decimal("1e-6") if is_quotient else bool(one == other)
+
+    return len(mine) == len(theirs) and all(
+        all(map(is_equal, *pair)) for pair in zip(in_order(mine), in_order(theirs), strict=True)
+    )
 
 
 def _refreshes(scale: float, replaced: int) -> dict[str, tuple[float, float]]:
