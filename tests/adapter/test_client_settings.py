@@ -63,7 +63,8 @@ def test_a_client_has_settings_of_its_own(session: Session) -> None:
     with pytest.raises(ReclockError, match=r'unknown configuration parameter "app\.none"'):
         values(session, "SHOW app.none")
     assert values(session, "SELECT current_setting('app.none', true)") == [None]
-    values(session, "BEGIN; SET app.tenant = 'eve'; ROLLBACK")
+    assert values(session, "BEGIN; SET LOCAL app.tenant = ''; SHOW app.tenant") == [""]
+    values(session, "SET app.tenant = 'eve'; ROLLBACK")
     assert values(session, "SHOW app.tenant") == ["ada"]
 
 

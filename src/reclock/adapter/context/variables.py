@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from decimal import Decimal
-from functools import lru_cache
 
-from reclock.algebra.byte_sizes import BYTE_UNITS, bytes_of
-from reclock.algebra.zones import UTC_NAME, session_zone_name
+from reclock.adapter.context.variable_values import (
+    SEARCH_PATH,
+    STRICT_SERIALIZABLE,
+    USER_SCHEMA,
+    always,
+    byte_size,
+    isolation_level,
+    milliseconds,
+    milliseconds_of,
+    on_or_off,
+    one_of,
+    positive,
+    schemas_of,
+    search_path,
+    time_zone,
+)
+from reclock.algebra.byte_sizes import bytes_of
+from reclock.algebra.zones import UTC_NAME
 from reclock.catalog.objects import Kind
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.errors import InvalidOption, UnknownObject
@@ -24,17 +38,12 @@ from reclock.sql.names import (
     SERVER_VERSION,
     SessionNames,
     nearest,
-    quote,
 )
 
 ROLE = "role"
 READ_ONLY, DEFAULT_READ_ONLY = "transaction_read_only", "default_transaction_read_only"
-STRICT_SERIALIZABLE = "strict serializable"
-SERIALIZABLE = "serializable"
-_WEAKER_LEVELS = ("read uncommitted", "read committed", "repeatable read")
 FAIL = "fail"
 LAST_COMPLETE = "last_complete"
-SEARCH_PATH = "search_path"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,131 +55,6 @@ class Variable:
     default: str
     description: str
     check: Callable[[str], str] = str
-
-
-def _one_of(*values: str) -> Callable[[str], str]:
-    def check(value: str) -> str:
-        folded = value.lower()
-        if folded not in values:
-            raise ValueError(f"one of {', '.join(values)}")
-        return folded
-
-    return check
-
-
-def _isolation_level(value: str) -> str:
-    level = _one_of(STRICT_SERIALIZABLE, SERIALIZABLE, *_WEAKER_LEVELS)(value)
-    return STRICT_SERIALIZABLE if level in _WEAKER_LEVELS else level
-
-
-def _always(value: str, *same: str) -> Callable[[str], str]:
-    """Accepts only spellings of the one value of a variable that cannot be changed."""
-    spellings = {spelling.lower().replace(" ", "") for spelling in (value, *same)}
-
-    def check(text: str) -> str:
-        if text.lower().replace(" ", "").strip("'") not in spellings:
-            raise ValueError(f"it is always {value}")
-        return value
-
-    return check
-
-
-_TIME_UNITS = {
-    "us": Decimal("0.001"),
-    "ms": Decimal(1),
-    "s": Decimal(1000),
-    "min": Decimal(60_000),
-    "h": Decimal(3_600_000),
-    "d": Decimal(86_400_000),
-}
-
-
-@lru_cache(maxsize=256)
-def milliseconds_of(value: str) -> int:
-    """The value of a setting in milliseconds. Raises ``ValueError``."""
-    match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,9})?)\s*([a-z]*)", value.strip())
-    if match is None or (match[2] and match[2] not in _TIME_UNITS):
-        raise ValueError("milliseconds, or a number with us, ms, s, min, h or d behind it")
-    return round(Decimal(match[1]) * _TIME_UNITS[match[2] or "ms"])
-
-
-def _milliseconds(value: str) -> str:
-    return _with_unit(milliseconds_of(value), _SHOWN_TIME_UNITS)
-
-
-_SHOWN_TIME_UNITS = {unit: int(ms) for unit, ms in _TIME_UNITS.items() if ms >= 1}
-
-
-def _with_unit(value: int, units: Mapping[str, int]) -> str:
-    """``value`` as PostgreSQL shows a setting: in the largest unit in which it is whole. ``units``
-    are ascending."""
-    if value == 0:
-        return "0"
-    unit = max((unit for unit in units if value % units[unit] == 0), key=units.__getitem__)
-    return f"{value // units[unit]}{unit}"
-
-
-def _positive(value: str) -> str:
-    if re.fullmatch(r"\d{1,9}", value.strip()) is None or int(value) == 0:
-        raise ValueError("a whole number from 1 to 999999999")
-    return str(int(value))
-
-
-def _time_zone(value: str) -> str:
-    """The name of the zone; a number is an offset from UTC in whole hours."""
-    name = value.strip("'")
-    if re.fullmatch(r"[-+]?\d{1,2}(\.0*)?", name):
-        hours = round(float(name))
-        name = f"Etc/GMT{-hours:+d}" if hours else UTC_NAME
-    elif name.lower().replace(" ", "") in _UTC_NAMES:
-        name = UTC_NAME
-    if (zone := session_zone_name(name)) is None:
-        raise ValueError("one of pg_timezone_names, such as Europe/Berlin, or hours ahead of UTC")
-    return zone
-
-
-_UTC_NAMES = ("local", "default", "00:00", "+00:00", "gmt", "etc/utc")
-"""Other names of UTC, which is also the zone of the server."""
-
-
-USER_SCHEMA = "$user"
-_SCHEMA = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^",]*?))\s*(,|$)')
-
-
-@lru_cache(maxsize=256)
-def schemas_of(path: str) -> tuple[str, ...]:
-    """The schemas that a search path names, in their order. A name without quotes folds to lower
-    case. Raises ``ValueError``."""
-    names, at = [], 0
-    while path.strip():
-        match = _SCHEMA.match(path, at)
-        if match is None:
-            raise ValueError("names of schemas, separated by commas")
-        quoted, plain, comma = match.groups()
-        names.append(plain.lower() if quoted is None else quoted.replace('""', '"'))
-        if not comma:
-            break
-        at = match.end()
-    return tuple(name for name in names if name)
-
-
-def _search_path(value: str) -> str:
-    return ", ".join(map(quote, schemas_of(value)))
-
-
-def text_of_values(name: str, values: Iterable[str]) -> str:
-    """The text of what a statement sets a variable to, such as ``SET name = a, b``."""
-    return ", ".join(map(quote, values)) if name.lower() == SEARCH_PATH else ",".join(values)
-
-
-def _on_or_off(value: str) -> str:
-    if value.lower() not in ("on", "off", "true", "false", "yes", "no", "1", "0"):
-        raise ValueError("on or off")
-    return "on" if value.lower() in ("on", "true", "yes", "1") else "off"
-
-
-def _bytes(value: str) -> str:
-    return _with_unit(bytes_of(value), BYTE_UNITS)
 
 
 _WITHOUT_EFFECT = {
@@ -249,19 +133,19 @@ VARIABLES = {
             "max_recursion_iterations",
             str(MAX_RECURSION_ITERATIONS),
             "most iterations of WITH RECURSIVE that add rows; views have the default",
-            _positive,
+            positive,
         ),
         Variable(
             "max_result_size",
             "1GB",
             "most bytes that a query may return, also as 64MB; 0 is no limit",
-            _bytes,
+            byte_size,
         ),
         Variable(
             SEARCH_PATH,
             DEFAULT_SCHEMA,
             'schemas where unqualified names are looked up, separated by commas; "$user" is none',
-            _search_path,
+            search_path,
         ),
         Variable(
             "stalled_reads",
@@ -270,14 +154,14 @@ VARIABLES = {
                 "reads of a stalled source fail, or (last_complete) answer at the newest "
                 "time at which it is complete"
             ),
-            _one_of(FAIL, LAST_COMPLETE),
+            one_of(FAIL, LAST_COMPLETE),
         ),
         Variable(
             "statement_timeout",
             "",
             "how long a statement may take, as 500ms or 1min; 0 is for ever; the "
             "environment's setting unless set",
-            _milliseconds,
+            milliseconds,
         ),
         Variable(
             "transaction_isolation",
@@ -286,94 +170,92 @@ VARIABLES = {
                 "strict serializable reads wait until all applied writes are visible, "
                 "serializable reads never wait; PostgreSQL's weaker levels become the former"
             ),
-            _isolation_level,
+            isolation_level,
         ),
         # Variables that clients of Materialize set at startup.
         Variable(
             "auto_route_catalog_queries",
             "on",
             "queries of system relations alone always run on the system cluster",
-            _always("on", "true"),
+            always("on", "true"),
         ),
         Variable(
             "current_object_missing_warnings",
             "off",
             "nothing warns of a missing default cluster or database",
-            _always("off", "false"),
+            always("off", "false"),
         ),
         Variable(
             "mz_version",
             MATERIALIZE_VERSION,
             "the version of Materialize whose clients are answered",
-            _always(MATERIALIZE_VERSION),
+            always(MATERIALIZE_VERSION),
         ),
-        Variable("welcome_message", "off", "there is none", _always("off", "false")),
+        Variable("welcome_message", "off", "there is none", always("off", "false")),
         # Variables that clients of PostgreSQL read, set or receive at startup.
         Variable("application_name", "", "the name that the client gives itself"),
-        Variable("client_encoding", "UTF8", "always UTF8", _always("UTF8", "UTF-8", "UNICODE")),
+        Variable("client_encoding", "UTF8", "always UTF8", always("UTF8", "UTF-8", "UNICODE")),
         Variable("client_min_messages", "notice", "for clients that set it; has no effect"),
-        Variable("bytea_output", "hex", "always hex", _always("hex")),
+        Variable("bytea_output", "hex", "always hex", always("hex")),
         Variable(
             "datestyle",
             "ISO, MDY",
             "dates are written as in ISO 8601",
-            _always("ISO, MDY", "ISO", "ISO, YMD", "ISO, DMY"),
+            always("ISO, MDY", "ISO", "ISO, YMD", "ISO, DMY"),
         ),
-        Variable(
-            "default_table_access_method", "heap", "for clients that read it", _always("heap")
-        ),
+        Variable("default_table_access_method", "heap", "for clients that read it", always("heap")),
         Variable("default_transaction_isolation", STRICT_SERIALIZABLE, "for clients that read it"),
         Variable(
-            DEFAULT_READ_ONLY, "off", "whether transactions are READ ONLY by default", _on_or_off
+            DEFAULT_READ_ONLY, "off", "whether transactions are READ ONLY by default", on_or_off
         ),
         Variable(
             READ_ONLY,
             "off",
             "whether the transaction is READ ONLY; once on, until its end",
-            _on_or_off,
+            on_or_off,
         ),
         Variable(
             "extra_float_digits", "1", "for clients that set it; numbers are always written exactly"
         ),
-        Variable("integer_datetimes", "on", "always on", _always("on")),
-        Variable("intervalstyle", "postgres", "always postgres", _always("postgres")),
-        Variable("is_superuser", "off", "for clients that read it", _always("off")),
+        Variable("integer_datetimes", "on", "always on", always("on")),
+        Variable("intervalstyle", "postgres", "always postgres", always("postgres")),
+        Variable("is_superuser", "off", "for clients that read it", always("off")),
         Variable(
             "lock_timeout",
             "0",
             "how long a statement waits for an advisory lock; 0 is no limit of its own",
-            _milliseconds,
+            milliseconds,
         ),
-        Variable("max_index_keys", "32", "for clients that read it", _always("32")),
-        Variable("max_identifier_length", "63", "for clients that read it", _always("63")),
+        Variable("max_index_keys", "32", "for clients that read it", always("32")),
+        Variable("max_identifier_length", "63", "for clients that read it", always("63")),
         Variable(
-            "password_encryption", "scram-sha-256", "always scram-sha-256", _always("scram-sha-256")
+            "password_encryption", "scram-sha-256", "always scram-sha-256", always("scram-sha-256")
         ),
-        Variable("server_encoding", "UTF8", "always UTF8", _always("UTF8")),
+        Variable("server_encoding", "UTF8", "always UTF8", always("UTF8")),
         Variable(
             "server_version",
             SERVER_VERSION,
             "the PostgreSQL version whose dialect and protocol Reclock implements",
-            _always(SERVER_VERSION),
+            always(SERVER_VERSION),
         ),
-        Variable("server_version_num", "160000", "the same, as a number", _always("160000")),
+        Variable("server_version_num", "160000", "the same, as a number", always("160000")),
         Variable("session_authorization", DEFAULT_USER, "for clients that read it"),
         *(
             Variable(name, default, "of PostgreSQL; can be set, and changes nothing here")
             for name, default in _WITHOUT_EFFECT.items()
         ),
         *(
-            Variable(name, "0", "idle sessions are not ended", _always("0"))
+            Variable(name, "0", "idle sessions are not ended", always("0"))
             for name in ("idle_in_transaction_session_timeout", "idle_session_timeout")
         ),
-        Variable("row_security", "on", "there are no policies of rows", _on_or_off),
-        Variable("standard_conforming_strings", "on", "always on", _always("on", "true")),
-        Variable("synchronous_commit", "on", "always on", _always("on")),
+        Variable("row_security", "on", "there are no policies of rows", on_or_off),
+        Variable("standard_conforming_strings", "on", "always on", always("on", "true")),
+        Variable("synchronous_commit", "on", "always on", always("on")),
         Variable(
             "timezone",
             UTC_NAME,
             "the time zone of moments that are read and shown without one; definitions are in UTC",
-            _time_zone,
+            time_zone,
         ),
     )
 }
@@ -450,12 +332,10 @@ class SessionVariables:
         variable = _variable(name)
         if variable.name == READ_ONLY and READ_ONLY not in self._local:
             return self.get(DEFAULT_READ_ONLY)
-        value = self._local.get(variable.name) or self._values.get(
-            variable.name, self._defaults.get(variable.name)
-        )
-        if value is None:  # one of the client's own, which it has not set
-            raise _unknown(name)
-        return value
+        for values in (self._local, self._values, self._defaults):
+            if variable.name in values:
+                return values[variable.name]
+        raise _unknown(name)  # one of the client's own, which it has not set
 
     def set(self, name: str, value: str | None, *, is_local: bool = False) -> None:
         """Set a variable, or, with None, reset it to its default; ``is_local`` lasts until the end

@@ -11,7 +11,8 @@ from itertools import chain, islice
 import pyarrow as pa
 
 from reclock.adapter.context.results import Result
-from reclock.adapter.context.variables import LAST_COMPLETE, SERIALIZABLE
+from reclock.adapter.context.variable_values import SERIALIZABLE
+from reclock.adapter.context.variables import LAST_COMPLETE
 from reclock.adapter.query.peek_rows import PeekRows
 from reclock.adapter.statement_context import StatementContext
 from reclock.adapter.timestamps import read_time, readiness

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from reclock.adapter.context.results import Result, describes, text_desc, text_result
-from reclock.adapter.context.variables import READ_ONLY, text_of_values
+from reclock.adapter.context.variable_values import text_of_values
+from reclock.adapter.context.variables import READ_ONLY
 from reclock.adapter.planning.authorization import AuthorizationContext, Requirements, requires
 from reclock.adapter.statement_context import StatementContext, executes
 from reclock.algebra.relations import TEXT, Column, RelationDesc

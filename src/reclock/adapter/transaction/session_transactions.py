@@ -10,11 +10,10 @@ from typing import TypeVar
 
 from reclock.adapter.context.advisory_locks import SessionAdvisoryLocks
 from reclock.adapter.context.cancellation import Cancellation
+from reclock.adapter.context.variable_values import SERIALIZABLE, STRICT_SERIALIZABLE
 from reclock.adapter.context.variables import (
     DEFAULT_READ_ONLY,
     READ_ONLY,
-    SERIALIZABLE,
-    STRICT_SERIALIZABLE,
     SessionVariables,
 )
 from reclock.adapter.transaction.ddl_transaction import Definitions

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from reclock.adapter.context.results import Result
-from reclock.adapter.context.variables import ROLE, checked, text_of_values
+from reclock.adapter.context.variable_values import text_of_values
+from reclock.adapter.context.variables import ROLE, checked
 from reclock.adapter.planning.authorization import AuthorizationContext, Requirements, requires
 from reclock.adapter.statement_context import StatementContext, executes
 from reclock.adapter.transaction.catalog_change import CatalogChange, defines
