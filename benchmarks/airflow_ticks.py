@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "flights"))
 
 from stack import DAG, PROJECT, Stack, running
 
-SOURCES, ROWS, RUNS = 5, 700, 5
+SOURCES, ROWS, RUNS = 5, 700, 2
 DONE = ("success", "failed")
 
 
