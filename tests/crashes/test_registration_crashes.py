@@ -17,6 +17,7 @@ from fixtures.sunk import alter, change, emit
 from reclock import failpoints
 from reclock.algebra.timestamps import Timestamp
 from reclock.connectors import hive_metastore
+from reclock.consensus.objects.registrations import TableEntry
 from reclock.pipeline import registrations, tick
 from reclock.runtime.environment import Environment
 
@@ -131,6 +132,33 @@ def test_processes_at_once(shop: Shop, kind: str) -> None:
     arguments = [(shop.world.home, shop.world.now)] * 3
     assert workers.run_at_once(reconcile_at_once, arguments) == [0, 0, 0]
     shop.assert_registered(tables)
+
+
+def put_at_once(begin_together: Callable[[], None], entry: TableEntry, former: TableEntry) -> None:
+    begin_together()
+    hive_metastore.put(entry, [former])
+
+
+def drop_at_once(begin_together: Callable[[], None], entry: TableEntry) -> None:
+    begin_together()
+    hive_metastore.drop(entry)
+
+
+def test_the_metastore_tells_lost_races_in_many_ways(tmp_path: Path, metastore: Metastore) -> None:
+    for number in range(5):
+        former, entry = (
+            TableEntry(
+                metastore.url, "raced", f"{name}{number}", f"file:{tmp_path}", (("a", "int"),), "me"
+            )
+            for name in ("former", "present")
+        )
+        hive_metastore.put(former)
+        workers.run_at_once(put_at_once, [(entry, former)] * 4)
+        assert metastore.tables("raced") == [entry.table]
+        hive_metastore.drop(entry)
+    hive_metastore.put(entry)
+    workers.run_at_once(drop_at_once, [(entry,)] * 4)
+    assert metastore.tables("raced") == []
 
 
 @pytest.mark.parametrize("overtaken_at", POINTS)

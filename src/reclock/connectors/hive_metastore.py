@@ -39,17 +39,7 @@ def put(entry: TableEntry, former: Iterable[TableEntry] = ()) -> None:
     Raises ``UpstreamUnavailable``, and ``RegistrationFailed`` if the metastore refuses it or has
     another table of that name; then the former entries stay.
     """
-    from pymetastore.hive_metastore.ttypes import (
-        AlreadyExistsException,
-        InvalidOperationException,
-        NoSuchObjectException,
-    )
-
-    lost_races = (AlreadyExistsException, InvalidOperationException, NoSuchObjectException)
-    with _connected(entry.url) as client:
-        for attempt in stamina.retry_context(on=lost_races, attempts=5, wait_initial=0.02):
-            with attempt:  # looks again at what is there
-                _store(client, entry, former)
+    _repeat_lost_races(entry.url, lambda client: _store(client, entry, former))
 
 
 def _store(client: Client, entry: TableEntry, former: Iterable[TableEntry]) -> None:
@@ -78,12 +68,36 @@ def _store(client: Client, entry: TableEntry, former: Iterable[TableEntry]) -> N
 def drop(entry: TableEntry) -> None:
     """Drop the entry, if it is there and of this sink. The files of the table stay. Raises as
     ``put``."""
-    from pymetastore.hive_metastore.ttypes import NoSuchObjectException
+    _repeat_lost_races(entry.url, lambda client: _drop(client, entry))
 
-    with _connected(entry.url) as client:
-        if _find_own(client, entry) is not None:
-            with suppress(NoSuchObjectException):  # another process was faster
-                _change(client.drop_table, entry.namespace, entry.table, False)
+
+def _drop(client: Client, entry: TableEntry) -> None:
+    if _find_own(client, entry) is not None:
+        _change(client.drop_table, entry.namespace, entry.table, False)
+
+
+def _repeat_lost_races(url: str, work: Callable[[Client], None]) -> None:
+    """Do the work, which looks at what is there and changes it, and repeat it a few times if the
+    metastore refuses a change: another process may have changed it in between."""
+    from pymetastore.hive_metastore.ttypes import (
+        AlreadyExistsException,
+        InvalidOperationException,
+        MetaException,
+        NoSuchObjectException,
+    )
+
+    lost_races = (
+        AlreadyExistsException,
+        InvalidOperationException,
+        MetaException,  # of a table that is gone within the change
+        NoSuchObjectException,
+    )
+    with _connected(url) as client:
+        for attempt in stamina.retry_context(
+            on=lost_races, attempts=5, wait_initial=0.02, wait_jitter=0.05
+        ):
+            with attempt:
+                work(client)
 
 
 def _change(call: Callable[..., None], *arguments: object) -> None:
