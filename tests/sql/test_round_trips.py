@@ -21,9 +21,12 @@ from reclock.sql.statements.connections.syntax import (
     ValidateConnectionStatement,
 )
 from reclock.sql.statements.copy.syntax import CopyStatement
+from reclock.sql.statements.extensions.syntax import DropExtensionsStatement
+from reclock.sql.statements.maintenance.syntax import MaintenanceStatement
 from reclock.sql.statements.objects.syntax import (
     AlterOwnerStatement,
     AlterRenameStatement,
+    AlterSchemaStatement,
     DropStatement,
 )
 from reclock.sql.statements.query.syntax import ExplainDefinitionStatement, ExplainStatement
@@ -184,6 +187,10 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     """CREATE SOURCE s FROM S3 CONNECTION c DISCOVER OBJECTS MATCHING '*' USING SQS NOTIFICATIONS 'q', BUCKET SCAN 'b'
        COMPRESSION GZIP FORMAT TEXT""": CreateSourceStatement,
     "UNLISTEN *": UnlistenStatement,
+    "VACUUM": MaintenanceStatement,
+    "VACUUM FULL VERBOSE ANALYZE s.t (a, b), u": MaintenanceStatement,
+    "ANALYZE (VERBOSE OFF, BUFFER_USAGE_LIMIT '1 MB') t": MaintenanceStatement,
+    'DROP EXTENSION IF EXISTS a, "uuid-ossp" CASCADE': DropExtensionsStatement,
     "UNLISTEN channel": UnlistenStatement,
     "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ ONLY": TransactionStatement,
     "SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE": TransactionStatement,
@@ -250,6 +257,8 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     ): CreateSourceStatement,
     'ALTER SOURCE IF EXISTS a.s RENAME TO "T"': AlterRenameStatement,
     "ALTER TABLE IF EXISTS s.t RENAME TO u": AlterRenameStatement,
+    'ALTER MATERIALIZED VIEW IF EXISTS s.v SET SCHEMA "R"': AlterSchemaStatement,
+    "ALTER FUNCTION f(int) SET SCHEMA s": AlterSchemaStatement,
     (
         "CREATE TABLE IF NOT EXISTS t (a int NOT NULL DEFAULT 1 + 2, b text DEFAULT 'x' "
         "NULL, c real)"

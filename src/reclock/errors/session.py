@@ -103,6 +103,16 @@ class NoTransaction(ReclockError):
         self.statement = statement
 
 
+class NotInTransaction(ReclockError):
+    """The statement cannot be executed in a transaction block, nor together with others."""
+
+    sqlstate = "25001"
+
+    def __init__(self, statement: str) -> None:
+        super().__init__(f"{statement} cannot run inside a transaction block")
+        self.statement = statement
+
+
 class UnknownPrepared(ReclockError):
     """The session has no prepared statement of that name."""
 

@@ -1,4 +1,5 @@
-"""Statements about objects of any kind: DROP, RENAME, and statements that have nothing to do."""
+"""Statements about objects of any kind: DROP, RENAME, SET SCHEMA, and statements that have nothing to
+do."""
 
 from __future__ import annotations
 
@@ -10,8 +11,10 @@ from reclock.adapter.statement_context import StatementContext, executes
 from reclock.adapter.statements.definition import change_catalog, send_notices
 from reclock.adapter.transaction.catalog_change import CatalogChange, defines
 from reclock.catalog.objects import Kind
+from reclock.sql.names import QualifiedName
 from reclock.sql.planning.registry import Skipped
 from reclock.sql.statements.objects.plan import Drop, Rename
+from reclock.sql.statements.objects.set_schema_plan import SetSchema
 
 
 @requires(Drop)
@@ -48,6 +51,22 @@ def _(statement: Rename, change: CatalogChange) -> None:
         name = statement.to.item if id == statement.id else item.name
         change.tx.update(replace(item, name=name, create_sql=create_sql))
     change.audit("alter", statement.kind, statement.name, renamed_to=str(statement.to))
+
+
+@requires(SetSchema)
+def _(statement: SetSchema, context: AuthorizationContext) -> Requirements:
+    to = QualifiedName(*statement.to, statement.name.item)
+    return context.require(*context.creating(to), owner_of=((Kind.ITEM, statement.id),))
+
+
+@defines(SetSchema)
+def _(statement: SetSchema, change: CatalogChange) -> None:
+    schema_id = change.schema_id(QualifiedName(*statement.to, statement.name.item))
+    for id, create_sql in statement.redefined:
+        change.redefine(id, create_sql)
+    for id in statement.moved:
+        change.tx.update(replace(change.tx.snapshot.items[id], schema_id=schema_id))
+    change.audit("alter", statement.kind, statement.name, moved_to=statement.to[1])
 
 
 @requires(Skipped)

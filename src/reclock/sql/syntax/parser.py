@@ -18,15 +18,12 @@ T = TypeVar("T")
 
 _UNSUPPORTED = frozenset(
     {
-        "ANALYZE",
         "CALL",
         "DESCRIBE",
         "DO",
         "LISTEN",
-        "LOCK",
         "NOTIFY",
         "USE",
-        "VACUUM",
     }
 )
 """Statements that are SQL, or ours in time, and get a clear answer."""

@@ -1,4 +1,4 @@
-"""DROP, RENAME TO and OWNER TO, of objects of any kind."""
+"""DROP, RENAME TO, SET SCHEMA and OWNER TO, of objects of any kind."""
 
 from __future__ import annotations
 
@@ -41,6 +41,13 @@ class AlterRenameStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": True, "exists": False, "to": True}
 
 
+class AlterSchemaStatement(Statement):
+    """SET SCHEMA. ``kind`` is ``TABLE``, ``VIEW``, ``MATERIALIZED VIEW``, ``SEQUENCE``, ``FUNCTION``,
+    ``TYPE`` or ``DOMAIN``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": True, "exists": False, "to": True}
+
+
 class AlterOwnerStatement(Statement):
     """``kind`` is ``SOURCE``, ``VIEW``, ``MATERIALIZED VIEW``, ``INDEX``, ``SCHEMA``, ``DATABASE``
     or ``CLUSTER``."""
@@ -48,6 +55,7 @@ class AlterOwnerStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": True, "to": True}
 
 
+_MOVABLE = ("TABLE", "VIEW", "MATERIALIZED VIEW", "SEQUENCE", "FUNCTION", "TYPE", "DOMAIN")
 _KINDS = "SOURCE|TABLE|VIEW|INDEX|SINK|SECRET|CONNECTION|SEQUENCE|FUNCTION|TYPE|DOMAIN"
 
 
@@ -61,7 +69,7 @@ def drop(parser: StatementParser, words: tuple[str, ...]) -> DropStatement:
 
 @parses(f"ALTER {_KINDS}", "ALTER MATERIALIZED VIEW")
 def alter(parser: StatementParser, words: tuple[str, ...]) -> Statement:
-    """RENAME TO and OWNER TO; the family of the kind has what else can be altered."""
+    """RENAME TO, SET SCHEMA and OWNER TO; the family of the kind has what else can be altered."""
     kind = " ".join(words[1:])
     exists = parser.if_exists()
     name = object_name(parser, kind)
@@ -76,6 +84,10 @@ def alter(parser: StatementParser, words: tuple[str, ...]) -> Statement:
             return rename_constraint(parser, name)
         parser.expect("TO")
         return AlterRenameStatement(kind=kind, this=name, exists=exists, to=parser.name())
+    if parser.accept("SET", "SCHEMA"):
+        if kind not in _MOVABLE:
+            raise UnsupportedSql(f"ALTER {kind} … SET SCHEMA is not supported")
+        return AlterSchemaStatement(kind=kind, this=name, exists=exists, to=parser.name())
     alteration = alteration_of(kind)
     if alteration is None:
         parser.raise_error("Expected RENAME TO")
@@ -113,10 +125,18 @@ def _write_drop(write: Generator, node: exp.Expression) -> str:
 
 @generates(AlterRenameStatement)
 def _write_rename(write: Generator, node: exp.Expression) -> str:
-    what = joined(
+    return f"{_altered(write, node)} RENAME TO {write.sql(node, 'to')}"
+
+
+@generates(AlterSchemaStatement)
+def _write_set_schema(write: Generator, node: exp.Expression) -> str:
+    return f"{_altered(write, node)} SET SCHEMA {write.sql(node, 'to')}"
+
+
+def _altered(write: Generator, node: exp.Expression) -> str:
+    return joined(
         "ALTER", node.args["kind"], when(node, "exists", "IF EXISTS"), write.sql(node, "this")
     )
-    return f"{what} RENAME TO {write.sql(node, 'to')}"
 
 
 @generates(AlterOwnerStatement)

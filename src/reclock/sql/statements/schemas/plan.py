@@ -18,7 +18,7 @@ from reclock.sql.catalog.lookups import check_tables_named, dependents_closure, 
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SYSTEM_SCHEMAS, SessionNames, fold, nearest, parts
 from reclock.sql.planning.registry import Skipped, plans
-from reclock.sql.statements.schemas.renamed_text import in_renamed_schema
+from reclock.sql.statements.schemas.moved_text import with_moved_names
 from reclock.sql.statements.schemas.syntax import (
     CreateSchemaStatement,
     DropSchemasStatement,
@@ -69,7 +69,7 @@ def rename_schema(
         raise DuplicateObject("schema", new_name)
     redefined: list[tuple[GlobalId, str]] = []
     for item in snapshot_of(catalog).items.values():
-        text = in_renamed_schema(item.create_sql or "", (database, old_name), new_name)
+        text = with_moved_names(item.create_sql or "", (database, old_name), new_name)
         if text is not None:
             redefined.append((item.id, text))
     schema = _schema(scope, catalog)

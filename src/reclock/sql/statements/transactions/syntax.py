@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, NoReturn
 
 from sqlglot import exp
 from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import TokenType
 
+from reclock.errors import UnsupportedSql
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
@@ -102,6 +103,17 @@ def savepoint(parser: StatementParser, words: tuple[str, ...]) -> TransactionSta
 def release(parser: StatementParser, words: tuple[str, ...]) -> TransactionStatement:
     parser.accept("SAVEPOINT")
     return TransactionStatement(kind="RELEASE", this=parser.name())
+
+
+@parses("LOCK")
+def lock(parser: StatementParser, words: tuple[str, ...]) -> NoReturn:
+    raise UnsupportedSql(
+        "LOCK TABLE is not supported",
+        detail="A transaction reads at one time, and its writes fail with 40001 if what it read "
+        "was changed since: it holds no lock for which others would wait.",
+        hint="leave LOCK TABLE out and repeat the transaction after 40001, or let all who write "
+        "call pg_advisory_xact_lock first",
+    )
 
 
 @generates(TransactionStatement)

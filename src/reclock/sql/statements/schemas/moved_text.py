@@ -1,26 +1,43 @@
-"""The text of a definition after a schema got another name."""
+"""The text of a definition after objects that it names came into another schema, or their schema got
+another name."""
 
 from __future__ import annotations
+
+from collections.abc import Container
 
 from sqlglot import exp
 
 from reclock.errors import SqlSyntaxError
 from reclock.sql.named_types import set_parts, written_parts
 from reclock.sql.names import QualifiedName, fold, identifier, parts
+from reclock.sql.statements.functions.names_syntax import FunctionName
 from reclock.sql.statements.sequences.calls import called_sequences, sequence_parts
 from reclock.sql.syntax.dialect import to_sql
 from reclock.sql.syntax.parse import parse_one
 
 
-def in_renamed_schema(create_sql: str, schema: tuple[str, str], to: str) -> str | None:
-    """The text of a definition after ``schema``, a database and a name in it, was renamed ``to``.
-    None if the text names nothing in the schema, or cannot be read."""
+def with_moved_names(
+    create_sql: str, schema: tuple[str, str], to: str, items: Container[str] | None = None
+) -> str | None:
+    """The text of a definition after the ``items`` of ``schema``, a database and a name in it, moved
+    to the schema ``to`` of that database. None stands for all items; no function is among others.
+
+    None if the text names none of them, or cannot be read.
+    """
     try:
         node = parse_one(create_sql)
     except SqlSyntaxError:
         return None  # the item is quarantined, and stays so
-    relations = [table for table in node.find_all(exp.Table) if parts(table)[:-1] == schema]
-    sequences = [call for call in called_sequences(node) if sequence_parts(call)[:-1] == schema]
+
+    def is_moved(name: tuple[str, ...]) -> bool:
+        return name[:-1] == schema and (items is None or name[-1] in items)
+
+    relations = [
+        table
+        for table in node.find_all(exp.Table)
+        if is_moved(parts(table)) and (items is None or not _names_function(table))
+    ]
+    sequences = [call for call in called_sequences(node) if is_moved(sequence_parts(call))]
     names = {parts(relation)[-1] for relation in relations}
     for column in node.find_all(exp.Column):
         if _relation_of(column, schema) in names:
@@ -30,13 +47,20 @@ def in_renamed_schema(create_sql: str, schema: tuple[str, str], to: str) -> str 
     for call in sequences:
         name = QualifiedName(schema[0], to, sequence_parts(call)[-1])
         call.set("this", str(name))
-    functions = [dot for dot in node.find_all(exp.Dot) if _called_schema(dot) == schema]
+    functions = [
+        dot for dot in node.find_all(exp.Dot) if items is None and _called_schema(dot) == schema
+    ]
     for dot in functions:
         dot.this.set("expression", identifier(to))
-    types = [kind for kind in node.find_all(exp.DataType) if written_parts(kind)[:-1] == schema]
+    types = [kind for kind in node.find_all(exp.DataType) if is_moved(written_parts(kind))]
     for kind in types:
         set_parts(kind, (schema[0], to, written_parts(kind)[-1]))
     return to_sql(node) if relations or sequences or functions or types else None
+
+
+def _names_function(table: exp.Table) -> bool:
+    """Whether it is the name of a function, or a call in FROM."""
+    return isinstance(table, FunctionName) or not isinstance(table.this, exp.Identifier)
 
 
 def _called_schema(node: exp.Dot) -> tuple[str, str] | None:

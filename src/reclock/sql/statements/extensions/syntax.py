@@ -1,0 +1,48 @@
+"""CREATE EXTENSION and DROP EXTENSION."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from sqlglot import exp
+from sqlglot.generator import Generator
+
+from reclock.errors import UnsupportedSql
+from reclock.sql.syntax.nodes import Statement
+from reclock.sql.syntax.parser import StatementParser
+from reclock.sql.syntax.registry import parses
+from reclock.sql.syntax.writing import generates, joined, listed, when
+
+
+class DropExtensionsStatement(Statement):
+    """``behavior`` is ``CASCADE``, ``RESTRICT`` or absent."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"names": True, "exists": False, "behavior": False}
+
+
+@parses("CREATE EXTENSION")
+def create_extension(parser: StatementParser, words: tuple[str, ...]) -> Statement:
+    """There are no extensions. The schema and the version that may follow the name are not read."""
+    parser.if_not_exists()
+    raise UnsupportedSql(
+        f'extension "{parser.word("the name of an extension").name}" is not available',
+        detail="Reclock has no extensions; all functions are built in.",
+        hint="leave the statement out; uuid_generate_v4() and sha224() to sha512() are there",
+    )
+
+
+@parses("DROP EXTENSION")
+def drop_extensions(parser: StatementParser, words: tuple[str, ...]) -> DropExtensionsStatement:
+    exists = parser.if_exists()
+    names = parser.comma_list(lambda parser: parser.word("the name of an extension"))
+    return DropExtensionsStatement(names=names, exists=exists, behavior=parser.drop_behavior())
+
+
+@generates(DropExtensionsStatement)
+def _write_drop_extensions(write: Generator, node: exp.Expression) -> str:
+    return joined(
+        "DROP EXTENSION",
+        when(node, "exists", "IF EXISTS"),
+        listed(write, node, "names"),
+        node.args.get("behavior") or "",
+    )

@@ -1,0 +1,82 @@
+"""VACUUM, ANALYZE and statements about extensions answer as PostgreSQL does; LOCK TABLE says what to
+do instead."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+from fixtures.side_by_side import assert_same_answers
+
+DEFINITIONS = """
+    CREATE TABLE t (a int, b int);
+    INSERT INTO t VALUES (1, 2);
+    CREATE VIEW v AS SELECT a FROM t;
+    CREATE MATERIALIZED VIEW m AS SELECT a FROM t;
+    CREATE INDEX i ON t (a);
+    CREATE SEQUENCE s
+"""
+SCRIPT = """
+    VACUUM t;
+    VACUUM t, v, i, s, m;
+    ANALYZE v, m;
+    ANALYZE side_by_side.t (a, b), v;
+    ANALYSE VERBOSE t;
+    VACUUM FULL FREEZE VERBOSE ANALYZE t (b);
+    VACUUM (FULL off, ANALYZE 1, VERBOSE FALSE, TRUNCATE) t (b);
+    VACUUM (PARALLEL 2, INDEX_CLEANUP AUTO, BUFFER_USAGE_LIMIT '256 kB', SKIP_LOCKED) t;
+    ANALYZE (VERBOSE, SKIP_LOCKED ON, BUFFER_USAGE_LIMIT '256 kB') t;
+    VACUUM t (a);
+    VACUUM (ANALYZE off) t (a);
+    VACUUM (FULL, ANALYZE) t (a, nothing);
+    ANALYZE t (a, a);
+    VACUUM (nonsense) t;
+    ANALYZE (FULL) t;
+    VACUUM (FULL maybe) t;
+    VACUUM nothing;
+    ANALYZE nothing;
+    BEGIN;
+    ANALYZE t;
+    VACUUM t;
+    ROLLBACK;
+    DROP EXTENSION IF EXISTS one, "Two" CASCADE;
+    DROP EXTENSION one;
+    CREATE EXTENSION IF NOT EXISTS one WITH SCHEMA public VERSION '1' CASCADE;
+    SELECT * FROM t
+"""
+
+
+def test_answers_are_those_of_postgresql(
+    ours: psycopg.Connection, theirs: psycopg.Connection
+) -> None:
+    heard = _notices(ours), _notices(theirs)
+    ours.execute(DEFINITIONS)
+    theirs.execute(DEFINITIONS)
+    assert_same_answers(ours, theirs, SCRIPT, messages=("25001",))
+    # those of one DROP are one notice here
+    assert "; ".join(heard[0]) == "; ".join(heard[1])
+
+
+def _notices(connection: psycopg.Connection) -> list[str]:
+    """The notices about what is skipped, which grows with the statements. PostgreSQL says more."""
+    heard: list[str] = []
+
+    def hear(notice: psycopg.errors.Diagnostic) -> None:
+        if "skipping" in str(notice.message_primary):
+            heard.append(str(notice.message_primary))
+
+    connection.add_notice_handler(hear)
+    return heard
+
+
+def test_vacuum_is_sent_alone(ours: psycopg.Connection, theirs: psycopg.Connection) -> None:
+    for connection in (ours, theirs):
+        with pytest.raises(psycopg.errors.ActiveSqlTransaction):
+            connection.execute("SELECT 1; VACUUM")
+
+
+def test_lock_table_is_refused_with_what_to_do_instead(ours: psycopg.Connection) -> None:
+    ours.execute("CREATE TABLE t (a int)")
+    with pytest.raises(psycopg.errors.FeatureNotSupported) as refusal:
+        ours.execute("BEGIN; LOCK TABLE t IN ACCESS EXCLUSIVE MODE")
+    assert "40001" in str(refusal.value.diag.message_hint)
+    assert "pg_advisory_xact_lock" in str(refusal.value.diag.message_hint)
