@@ -46,7 +46,8 @@ def test_a_topic_alone(kafka: Broker, environment: Environment) -> None:
     assert sql(environment, "SELECT * FROM t") == [(1, "y")]
     kafka.send(topic, [event("u", None, second)])
     [stalled] = tick.run(environment, owner="tests").failed
-    assert stalled.message == 'record at offset 6 of "0" does not decode'
+    place = f'offset 6 of partition 0 of topic "{topic}"'
+    assert stalled.message == f"record at {place} does not decode"
 
 
 def test_money_between_two_tables_is_the_same_at_every_time(

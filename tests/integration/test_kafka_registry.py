@@ -113,7 +113,8 @@ def test_avro(kafka: Broker, registry: Registry, environment: Environment) -> No
     sql(environment, "DROP SOURCE newer")
     kafka.send(topic, [(framed(key_id, "long", 4), b"\x00\x00\x00\x00\x63!")])
     [stalled] = tick.run(environment, owner="tests").failed
-    assert stalled.message == 'record at offset 4 of "0" does not decode'
+    place = f'offset 4 of partition 0 of topic "{topic}"'
+    assert stalled.message == f"record at {place} does not decode"
 
 
 def test_protobuf(kafka: Broker, registry: Registry, environment: Environment) -> None:
@@ -194,8 +195,8 @@ def test_protobuf(kafka: Broker, registry: Registry, environment: Environment) -
     kafka.send(topic, [(keys[0], keys[0])])
     stalled = tick.run(environment, owner="tests").failed
     assert {failure.name.rpartition(".")[2]: failure.message for failure in stalled} == {
-        "b": 'record at offset 2 of "0" does not decode',
-        "s": 'record at offset 4 of "0" does not decode',
+        "b": f'record at offset 2 of partition 0 of topic "{bare}" does not decode',
+        "s": f'record at offset 4 of partition 0 of topic "{topic}" does not decode',
     }
 
 
@@ -287,7 +288,7 @@ def test_transactions_in_avro(kafka: Broker, registry: Registry, environment: En
     kafka.send(alone, [b"no event"])
     assert {failure.message for failure in tick.run(environment, owner="tests").failed} == {
         f'record at offset 2 of "{alone}/0" does not decode',
-        'record at offset 2 of "0" does not decode',
+        f'record at offset 2 of partition 0 of topic "{alone}" does not decode',
     }
 
 

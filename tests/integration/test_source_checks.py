@@ -53,6 +53,19 @@ def test_a_topic(kafka: Broker, here: Lakehouse) -> None:
     ]
 
 
+def test_a_topic_that_is_missing_is_told_when_its_source_is_created(
+    kafka: Broker, here: Lakehouse
+) -> None:
+    topic, create = kafka.topic(), f"FROM KAFKA BROKER '{kafka.address}' TOPIC '%s' FORMAT TEXT"
+    here.sql("CREATE SOURCE fine " + create % topic)
+    assert here.notices == []
+    here.sql("CREATE SOURCE early " + create % f"{topic}-later")
+    assert here.notices == [
+        f'the broker at "{kafka.address}" has no topic "{topic}-later" yet; '
+        "the source stalls until there is one"
+    ]
+
+
 def test_a_stream(kinesis: Any, here: Lakehouse) -> None:
     stream = kinesis.stream(2)
     arn = f"arn:aws:kinesis:us-east-1:000000000000:stream/{stream}"

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,6 +23,8 @@ from reclock.quality.docs_index import KEPT_PER_SOURCE, Entry, retain
 from reclock.quality.results import AuditResult
 from reclock.quality.slice import AuditSlice
 from reclock.quality.suites import suite_path
+
+NOW = datetime(2026, 11, 27, tzinfo=UTC)
 
 
 def slice_of(
@@ -123,6 +126,26 @@ def test_names_from_upstream_are_escaped(tmp_path: Path) -> None:
         found = References(page.read_text())
         assert "img" not in found.tags
         assert found.tags.count("script") <= 1  # the page's own
+
+
+def test_the_address_of_a_page_encodes_a_quoted_name_once(tmp_path: Path) -> None:
+    source = 'reclock.public."50% a/b"'
+    [page] = publish(tmp_path, [(slice_of(source), AuditResult(source, True, ()), [])], NOW)
+    assert page == f"reclock.public.%2250%2525%20a%252Fb%22/{slice_of().at}.html"
+    assert (tmp_path / unquote(page)).is_file()
+    [plain] = publish(tmp_path, [(slice_of('a."b c"'), AuditResult('a."b c"', True, ()), [])], NOW)
+    assert plain == f"a.%22b%20c%22/{slice_of().at}.html"
+
+
+def test_pages_at_addresses_of_an_earlier_release_are_deleted_too(tmp_path: Path) -> None:
+    source, old = 'a."b c"', tmp_path / "a.%22b%20c%22" / "1.html"
+    [page] = publish(tmp_path, [(slice_of(source, at=1), AuditResult(source, True, ()), [])], NOW)
+    (tmp_path / unquote(page)).parent.rename(old.parent)
+    index = tmp_path / "index.json"
+    index.write_text(index.read_text().replace(page, quote(f"{old.parent.name}/1.html")))
+    for at in range(2, KEPT_PER_SOURCE + 2):
+        publish(tmp_path, [(slice_of(source, at=at), AuditResult(source, True, ()), [])], NOW)
+    assert not old.exists()
 
 
 def test_the_newest_pages_of_each_source_are_kept(tmp_path: Path) -> None:

@@ -37,7 +37,6 @@ from typing import TypeAlias
 from reclock.algebra.timestamps import Timestamp
 from reclock.connectors.connector import Increment
 from reclock.errors import (
-    AuditFailed,
     ClaimConflict,
     DecodeFailed,
     InternalError,
@@ -214,7 +213,7 @@ def _refusal(ingestion: Ingestion, inspected: events.Inspected | events.TakenOve
     if inspected.is_committed:
         return None
     if inspected.step.blocking:
-        return effects.StallSource(AuditFailed(ingestion.name, list(inspected.step.blocking)))
+        return effects.StallSource(inspected.step.audit_failure(ingestion.name))
     return None if inspected.step.phase in PASSED else effects.NotReady()
 
 

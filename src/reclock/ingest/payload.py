@@ -16,7 +16,7 @@ from typing import Any, Self
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.files import StagedFile
 from reclock.connectors.connector import Increment, Skip, remaining_ranges, removed_ranges
-from reclock.errors import InternalError, InvalidOption
+from reclock.errors import AuditFailed, InternalError, InvalidOption
 
 LAYOUT = 2
 """The layout of a payload. Claims with another layout must be finished by the release that wrote
@@ -60,7 +60,8 @@ class Decisions:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The result of an audit. ``report`` is its report, as JSON."""
+    """The result of an audit. ``report`` is JSON: the page of the data ``docs``, relative to their
+    root, and what each failed check has seen, its ``details``."""
 
     failed: tuple[str, ...] = ()
     report: Mapping[str, Any] = field(default_factory=dict)
@@ -122,6 +123,16 @@ class Step:
         audit."""
         failed = self.audit.failed if self.audit else ()
         return tuple(name for name in failed if name not in self.decisions.waive)
+
+    def audit_failure(self, name: str) -> AuditFailed:
+        """The error of a step that checks are ``blocking``: what each of them has seen, and the page
+        of the data docs. ``name`` is the source's, as SQL writes it."""
+        report = self.audit.report if self.audit else {}
+        details = report.get("details", {})
+        seen = [f"{check}: {details[check]}" for check in self.blocking if check in details]
+        if report.get("docs"):
+            seen.append(f"data docs: {report['docs']}")
+        return AuditFailed(name, list(self.blocking), detail="; ".join(seen) or None)
 
     @property
     def has_passed(self) -> bool:

@@ -21,7 +21,7 @@ from reclock.connectors.connector import HasHistory, SupportsRebuild
 from reclock.connectors.factory import open_connector
 from reclock.consensus.frontiers.groups import GroupFrontier
 from reclock.definitions.sources import SourceSpec
-from reclock.errors import AuditFailed, BackfillRefused, ClaimConflict, SourceError, UpperMismatch
+from reclock.errors import BackfillRefused, ClaimConflict, SourceError, UpperMismatch
 from reclock.failpoints import failpoint
 from reclock.ingest.rebuild import Rebuild, Rebuilt
 from reclock.ingest.report import IngestReport, IngestState
@@ -205,8 +205,8 @@ def _step(environment: Environment, spec: SourceSpec, at: Timestamp, owner: str)
     if report.state in (IngestState.IDLE, IngestState.BUSY):
         return report
     for audited in source_steps.audit(environment.stores, [spec.name], owner=owner):
-        if not audited.success:
-            raise AuditFailed(spec.name, list(audited.failed))
+        if audited.error is not None:
+            raise audited.error
     for failure in source_steps.publish(environment, [spec.name], at, owner=owner).failed:
         raise SourceError(failure.message, detail=failure.detail, hint=failure.hint)
     return report

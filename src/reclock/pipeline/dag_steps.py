@@ -18,7 +18,7 @@ from reclock.adapter.timestamps import readiness
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.definitions.sources import SourceSpec
-from reclock.errors import AuditFailed, ClaimConflict, ReclockError
+from reclock.errors import ClaimConflict, ReclockError
 from reclock.ingest.report import IngestReport, IngestState
 from reclock.pipeline import cluster_steps, registrations, source_steps
 from reclock.pipeline.announcements import Changes, unannounced
@@ -130,18 +130,8 @@ def move_source(
             for audit in source_steps.audit(environment.stores, [source], owner=owner):
                 docs = audit.docs
                 report_line(_audit_line(audit))
-                if not audit.success:
-                    hint = "read the data docs; ALTER SOURCE ... RETRY, WAIVE or SKIP decides"
-                    detail = f"data docs: {docs}" if docs else None
-                    failed.append(
-                        TickFailure(
-                            source,
-                            AuditFailed.sqlstate,
-                            f"checks failed: {', '.join(audit.failed)}",
-                            detail,
-                            hint,
-                        )
-                    )
+                if audit.error is not None:
+                    failed.append(TickFailure.of(source, audit.error))
     with _timed(tell) as report_line:
         published = source_steps.publish(environment, [source], at, owner=owner, idle=idle)
         for name, rows in published.rows.items():
@@ -315,7 +305,7 @@ def _step_line(report: IngestReport, unit: str) -> str:
 
 
 def _audit_line(audit: AuditReport) -> str:
-    outcome = "passed" if audit.success else f"failed: {', '.join(audit.failed)}"
+    outcome = "passed" if audit.error is None else f"failed: {', '.join(audit.error.checks)}"
     waived = f"; waived: {', '.join(audit.waived)}" if audit.waived else ""
     docs = f"; data docs: {audit.docs}" if audit.docs else ""
     return f"audit {outcome}{waived}{docs}"

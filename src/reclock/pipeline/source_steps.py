@@ -21,7 +21,6 @@ from reclock.connectors.factory import open_connector
 from reclock.controllers.implied import is_dropped
 from reclock.definitions.sources import SourceSpec
 from reclock.errors import (
-    AuditFailed,
     ClaimConflict,
     OutputFailed,
     SourceError,
@@ -252,7 +251,8 @@ def audit(stores: Stores, sources: Sequence[str], *, owner: str) -> list[AuditRe
         suites=stores.settings.home / "expectations",
         waived={case.source.name: frozenset(case.step.decisions.waive) for case in cases},
     )
-    return [_conclude(stores, case, result) for case, result in zip(cases, results, strict=True)]
+    reports = [_conclude(stores, *audited) for audited in zip(cases, results, strict=True)]
+    return [report for report in reports if report is not None]
 
 
 def _claimed(stores: Stores, specs: Sequence[SourceSpec]) -> set[GlobalId]:
@@ -261,23 +261,19 @@ def _claimed(stores: Stores, specs: Sequence[SourceSpec]) -> set[GlobalId]:
     return {spec.id for spec in specs if spec.id in frontiers and frontiers[spec.id].claim}
 
 
-def _conclude(stores: Stores, case: AuditCase, result: AuditResult) -> AuditReport:
-    failed = [*result.names("failed"), *result.names("waived")]
+def _conclude(stores: Stores, case: AuditCase, result: AuditResult) -> AuditReport | None:
+    """The report of an audit that counts: nobody decided about the step meanwhile."""
+    name, waived = case.source.name, tuple(result.names("waived"))
+    failed = [*result.names("failed"), *waived]
+    details = {check.name: check.detail for check in result.checks if check.name in failed}
     try:
-        step = conclude_audit(case, failed=failed, report={"docs": result.docs})
+        step = conclude_audit(case, failed=failed, report={"docs": result.docs, "details": details})
     except ClaimConflict:
-        # Somebody decided about the step meanwhile: it is audited again at the next tick.
-        return AuditReport(case.source.name, case.step.at, False, (), (), result.docs)
-    if step.blocking:
-        details = "; ".join(
-            f"{check.name}: {check.detail}" for check in result.checks if check.status == "failed"
-        )
-        error = AuditFailed(case.source.name, list(step.blocking), detail=details)
+        return None  # the next tick audits the step again
+    error = step.audit_failure(name) if step.blocking else None
+    if error is not None:
         record_stall(stores, *case.source.all_ids, error=error)
-    waived = tuple(result.names("waived"))
-    return AuditReport(
-        case.source.name, step.at, not step.blocking, step.blocking, waived, result.docs
-    )
+    return AuditReport(name, step.at, error, waived, result.docs)
 
 
 def publish(

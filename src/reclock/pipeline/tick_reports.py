@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from reclock.algebra.timestamps import Timestamp
-from reclock.errors import ReclockError
+from reclock.errors import AuditFailed, ReclockError
 from reclock.ingest.report import IngestReport
 from reclock.protocol.compute import Emitted, Refreshed
 
@@ -35,13 +35,12 @@ class TickFailure:
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """The checks of one source's step. ``docs`` is the page of the data docs, relative to their
-    root, if one was written."""
+    """The checks of one source's step. ``error`` says which of them block it. ``docs`` is the page
+    of the data docs, relative to their root, if one was written."""
 
     source: str
     at: Timestamp
-    success: bool
-    failed: tuple[str, ...]
+    error: AuditFailed | None
     waived: tuple[str, ...]
     docs: str | None
 

@@ -20,7 +20,7 @@ from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from great_expectations.core import ExpectationSuiteValidationResult
 from great_expectations.core.expectation_validation_result import (
@@ -56,7 +56,7 @@ def publish(
     root.mkdir(parents=True, exist_ok=True)
     entries = []
     for slice_, result, validations in audits:
-        folder = root / quote(slice_.source, safe=".")
+        folder = root / _folder_name(slice_.source)
         folder.mkdir(exist_ok=True)
         validation = _combine(slice_, result, validations, now)
         document = json.dumps(validation.to_json_dict(), indent=1)  # type: ignore[no-untyped-call]
@@ -70,10 +70,15 @@ def publish(
         )
         _replace(root / "index.html", render_index(retained))
     for entry in dropped:
-        page = root / quote(entry.source, safe=".") / f"{entry.at}.html"
+        page = root / unquote(entry.page)
         page.unlink(missing_ok=True)
         page.with_suffix(".json").unlink(missing_ok=True)
     return [entry.page for entry in entries]
+
+
+def _folder_name(source: str) -> str:
+    """The source's name, as far as a file system takes it. Each name has another one."""
+    return source.replace("%", "%25").replace("/", "%2F")
 
 
 def render_page(document: str, slice_: AuditSlice, result: AuditResult) -> str:

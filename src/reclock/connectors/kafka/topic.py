@@ -34,13 +34,13 @@ class Topic:
     def open(cls, name: str, client: Mapping[str, str]) -> Topic:
         return cls(name, client, AdminClient(request_settings(client)))
 
-    def describe(self) -> tuple[str, list[int]] | None:
+    def describe(self, *, timeout_s: int = REQUEST_S) -> tuple[str, list[int]] | None:
         """The topic's id and its partitions; None if there is no such topic."""
         try:
             future = self._admin.describe_topics(
-                TopicCollection([self.name]), request_timeout=REQUEST_S
+                TopicCollection([self.name]), request_timeout=timeout_s
             )[self.name]
-            description = future.result(REQUEST_S + 5)
+            description = future.result(timeout_s + 5)
         except (KafkaException, TimeoutError) as error:
             code = error.args[0].code() if isinstance(error, KafkaException) else None
             if code == KafkaError.UNKNOWN_TOPIC_OR_PART:

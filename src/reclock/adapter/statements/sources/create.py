@@ -7,6 +7,7 @@ from dataclasses import replace
 from reclock.adapter.planning.authorization import AuthorizationContext, Requirements, requires
 from reclock.adapter.statement_context import StatementContext
 from reclock.adapter.statements.definition import completes
+from reclock.adapter.statements.sources.missing_topic import missing_topic
 from reclock.adapter.statements.sources.purify import purify
 from reclock.adapter.transaction.catalog_change import CatalogChange, defines
 from reclock.adapter.transaction.ddl_transaction import DdlStatement
@@ -27,7 +28,11 @@ def _(statement: CreateSource, context: AuthorizationContext) -> Requirements:
 
 @completes(CreateSource)
 def _(statement: CreateSource, context: StatementContext) -> DdlStatement:
-    purified = purify(context.parsed, statement, context.environment.runtime.connection_context)
+    connection_context = context.environment.runtime.connection_context
+    purified = purify(context.parsed, statement, connection_context)
+    notice = missing_topic(statement.source.connector, connection_context.resolve_secret)
+    if notice is not None:
+        context.notice(notice)
     planned = (context.catalog, statement) if purified is context.parsed else None
     return DdlStatement(purified, context.planner, planned)
 
