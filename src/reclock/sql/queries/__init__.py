@@ -2,6 +2,7 @@
 
 from reclock.sql.queries import (  # noqa: F401  (they register expressions)
     calls,
+    casts,
     operators,
     pattern_expressions,
     subscripts,

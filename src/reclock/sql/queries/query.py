@@ -28,9 +28,9 @@ from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import MAX_RECURSION_ITERATIONS, SessionNames, fold
 from reclock.sql.parameters import NO_PARAMETERS
 from reclock.sql.queries.attach import attach
-from reclock.sql.queries.calls import catalog_call
 from reclock.sql.queries.coercion import cast, coerce, common_type, unified
 from reclock.sql.queries.context import Block, Context, PlannedQuery
+from reclock.sql.queries.defined_calls import catalog_call
 from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar
 from reclock.sql.queries.mutual_recursion import with_bindings
 from reclock.sql.queries.planned import TypedExpr, Untyped, scalars_of

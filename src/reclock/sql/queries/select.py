@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from itertools import zip_longest
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, zip_longest
+from typing import Generic, TypeVar
 
 from sqlglot import exp
 
@@ -35,7 +36,6 @@ from reclock.sql.queries.planned import (
     Untyped,
     has,
     rewrite,
-    scalar_of,
     scalars_of,
 )
 from reclock.sql.queries.recursion import reads_work_table
@@ -73,6 +73,46 @@ _CLAUSES = (
     "with_",
     "windows",
 )
+
+
+_T = TypeVar("_T")
+_U = TypeVar("_U")
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns(Generic[_T]):
+    """What a query block computes for each row, by what it is for."""
+
+    items: Sequence[_T]
+    order: Sequence[_T]
+    unique_on: Sequence[_T]
+    """DISTINCT ON."""
+    having: Sequence[_T] = ()
+    """One condition or none."""
+    around: Sequence[_T] = ()
+    """The columns of the rows around."""
+
+    @property
+    def all(self) -> list[_T]:
+        return [value for part in self._parts for value in part]
+
+    @property
+    def _parts(self) -> tuple[Sequence[_T], ...]:
+        return self.around, self.items, self.order, self.unique_on, self.having
+
+    def of(self, values: Sequence[_U]) -> _Columns[_U]:
+        """The same with ``values`` in the places of ``all``."""
+        around, items, order, unique_on, having = _split_into(values, *map(len, self._parts))
+        return _Columns(items, order, unique_on, having, around)
+
+    def map(self, change: Callable[[_T], _U]) -> _Columns[_U]:
+        return self.of(list(map(change, self.all)))
+
+
+def _split_into(values: Sequence[_T], *lengths: int) -> list[list[_T]]:
+    """``values`` in parts of these lengths."""
+    rest = iter(values)
+    return [list(islice(rest, length)) for length in lengths]
 
 
 def plan_select(
@@ -157,15 +197,8 @@ def _finish_select(
     *,
     around: Plan | None,
 ) -> PlannedQuery:
-    node, expr_context = select.node, select.context
-    open_items = [
-        item for projection in node.expressions for item in select_items(projection, expr_context)
-    ]
-    untyped = frozenset(i for i, item in enumerate(open_items) if isinstance(item.value, Untyped))
-    items = [
-        SelectItem(item.name, select.place(typed_by_hint(item.value, hint)))
-        for item, hint in zip_longest(open_items, hints[: len(open_items)])
-    ]
+    node = select.node
+    items, untyped = _items(select, hints)
     sets = grouping_sets(select, items)
     items = [
         SelectItem(item.name, ItemKey(item.value, i))
@@ -173,94 +206,131 @@ def _finish_select(
         else item
         for i, item in enumerate(items)
     ]
-    order_nodes = list(node.args["order"].expressions) if node.args.get("order") else []
-    order = [
-        by_output(ordering.this, items)
-        or select.place(by_input(ordering.this, expr_context, "ORDER BY"))
-        for ordering in order_nodes
-    ]
-    directions = [ordering_of(0, ordering) for ordering in order_nodes]
-    unique_on = [select.place(value) for value in distinct_on(node, items, expr_context)]
-    check_windows(node.args.get("windows") or (), expr_context)
-    having = (
-        select.place(condition(node.args["having"].this, replace(expr_context, clause="HAVING")))
-        if node.args.get("having")
-        else None
-    )
-
-    values = [item.value for item in items]
-    around_refs: list[TypedExpr] = (
-        [ColumnRef(i, type) for i, type in enumerate(around.desc.types)]
-        if around is not None
-        else []
-    )
-    everything = [*values, *order, *unique_on, *([having] if having is not None else [])]
-    is_grouped = (
-        bool(node.args.get("group")) or having is not None or any(map(makes_groups, everything))
+    columns, directions = _columns(select, items)
+    is_grouped = bool(
+        node.args.get("group") or columns.having or any(map(makes_groups, columns.all))
     )
     if not is_grouped:
-        everything = with_ordered_windows(everything, relation.scope)
-        if kept := kept_order(node, everything, relation.scope):
-            directions = list(kept)
-            order = [ColumnRef(key.index, relation.scope.columns[key.index].type) for key in kept]
-            everything += order
-    if any(has(expression, OuterRef) for expression in everything):
-        raise correlated_error()
+        columns, directions = _in_kept_order(node, columns, directions, relation.scope)
+    _check_levels(node, sets, columns, context)
     plan = relation.plan
-    if any(has(expression, AggregateCall) for expression in everything) and reads_work_table(
-        node, context
-    ):
+    if is_grouped:
+        plan, columns = _grouped(relation, sets, columns, around)
+    if columns.having:
+        plan, conditions = attach(plan, columns.having)
+        plan = filter_rows(plan, scalars_of(conditions))
+    around_refs = _references(around)
+    columns = replace(columns, having=[]).map(
+        lambda value: with_late_values(_within(around_refs, value))
+    )
+    columns = replace(columns, around=around_refs)
+    plan, values = in_windows(*attach(plan, columns.all))
+    columns = columns.of(values)
+    is_distinct = node.args.get("distinct") is not None
+    sorting = [*columns.order, *columns.unique_on]
+    if columns.unique_on and columns.order and has_rows(columns.all) and not has_rows(sorting):
+        # As in PostgreSQL, ORDER BY and DISTINCT ON come before the functions of several rows.
+        plan = _first_rows(plan, columns, directions)
+        columns = replace(columns, unique_on=[])
+        is_distinct = False
+    plan, values = spread(plan, columns.all)
+    names = [item.name for item in items]
+    computed = columns.of(scalars_of(values))
+    shaped = _shape(plan, computed, names, directions, untyped, is_distinct=is_distinct)
+    of_around = Scope(relation.scope.columns[: len(around_refs)])
+    return with_limits(node, shaped, of_around, context)
+
+
+def _items(
+    select: LiftedSelect, hints: Sequence[ScalarType | None]
+) -> tuple[list[SelectItem[TypedExpr]], frozenset[int]]:
+    """The select list, and the places of constants whose type was open."""
+    open_items = [
+        item
+        for projection in select.node.expressions
+        for item in select_items(projection, select.context)
+    ]
+    items = [
+        SelectItem(item.name, select.place(typed_by_hint(item.value, hint)))
+        for item, hint in zip_longest(open_items, hints[: len(open_items)])
+    ]
+    return items, frozenset(
+        i for i, item in enumerate(open_items) if isinstance(item.value, Untyped)
+    )
+
+
+def _columns(
+    select: LiftedSelect, items: Sequence[SelectItem[TypedExpr]]
+) -> tuple[_Columns[TypedExpr], list[Ordering]]:
+    """What the clauses behind FROM compute, and the directions of ORDER BY."""
+    node, context = select.node, select.context
+    orderings = list(node.args["order"].expressions) if node.args.get("order") else []
+    order = [
+        by_output(ordering.this, items)
+        or select.place(by_input(ordering.this, context, "ORDER BY"))
+        for ordering in orderings
+    ]
+    directions = [ordering_of(0, ordering) for ordering in orderings]
+    unique_on = [select.place(value) for value in distinct_on(node, items, context)]
+    check_windows(node.args.get("windows") or (), context)
+    having = (
+        [select.place(condition(node.args["having"].this, replace(context, clause="HAVING")))]
+        if node.args.get("having")
+        else []
+    )
+    values = [item.value for item in items]
+    return _Columns(values, order, unique_on, having), directions
+
+
+def _in_kept_order(
+    node: exp.Select, columns: _Columns[TypedExpr], directions: list[Ordering], scope: Scope
+) -> tuple[_Columns[TypedExpr], list[Ordering]]:
+    """Without ORDER BY, rows stay in the order of a subquery that has one."""
+    columns = columns.of(with_ordered_windows(columns.all, scope))
+    kept = kept_order(node, columns.all, scope)
+    if not kept:
+        return columns, directions
+    order = [ColumnRef(key.index, scope.columns[key.index].type) for key in kept]
+    return replace(columns, order=order), list(kept)
+
+
+def _check_levels(
+    node: exp.Select,
+    sets: Sequence[Sequence[TypedExpr]],
+    columns: _Columns[TypedExpr],
+    context: Context,
+) -> None:
+    if any(has(value, OuterRef) for values in (columns.all, *sets) for value in values):
+        raise correlated_error()
+    if any(has(value, AggregateCall) for value in columns.all) and reads_work_table(node, context):
         raise InvalidRecursion(
             "aggregate functions are not allowed in a recursive query's recursive term"
         )
-    if is_grouped:
-        if any(has(key, OuterRef) for keys in sets for key in keys):
-            raise correlated_error()
-        if len(sets) > 1:
-            plan, everything = group_by_sets(
-                relation, [[*around_refs, *keys] for keys in sets], everything, around
-            )
-        else:
-            keys = with_determined_columns(sets[0], everything, relation.scope)
-            plan, everything = group(relation, [*around_refs, *keys], everything)
-            if around is not None and not sets[0]:
-                plan = of_every_row(around, plan)
-    if having is not None:
-        plan, (having,) = attach(plan, [everything.pop()])
-        plan = filter_rows(plan, [scalar_of(having)])
-    values = [with_late_values(_within(around_refs, expression)) for expression in everything]
-    plan, everything = in_windows(*attach(plan, [*around_refs, *values]))
-    sorting = everything[len(around_refs) + len(items) :]
-    is_distinct = node.args.get("distinct") is not None
-    if unique_on and order and has_rows(everything) and not has_rows(sorting):
-        # As in PostgreSQL, ORDER BY and DISTINCT ON come before the functions of several rows.
-        plan = _first_rows(
-            plan,
-            scalars_of(everything[: len(around_refs)]),
-            scalars_of(sorting[: len(order)]),
-            directions,
-            scalars_of(sorting[len(order) :]),
-        )
-        unique_on = []
-        everything = everything[: len(around_refs) + len(items) + len(order)]
-        is_distinct = False
-    plan, everything = spread(plan, everything)
-    columns = scalars_of(everything)
-    around_columns, columns = columns[: len(around_refs)], columns[len(around_refs) :]
-    names = [item.name for item in items]
-    shaped = _shape(
-        plan,
-        columns[: len(items)],
-        around_columns,
-        names,
-        columns[len(items) : len(items) + len(order)],
-        directions,
-        columns[len(items) + len(order) :],
-        untyped,
-        is_distinct=is_distinct,
-    )
-    of_around = Scope(relation.scope.columns[: len(around_columns)])
-    return with_limits(node, shaped, of_around, context)
+
+
+def _grouped(
+    relation: ScopedPlan,
+    sets: Sequence[list[TypedExpr]],
+    columns: _Columns[TypedExpr],
+    around: Plan | None,
+) -> tuple[Plan, _Columns[TypedExpr]]:
+    around_refs = _references(around)
+    if len(sets) > 1:
+        wide_sets = [[*around_refs, *keys] for keys in sets]
+        plan, values = group_by_sets(relation, wide_sets, columns.all, around)
+        return plan, columns.of(values)
+    [keys] = sets
+    wide_keys = [*around_refs, *with_determined_columns(keys, columns.all, relation.scope)]
+    plan, values = group(relation, wide_keys, columns.all)
+    if around is not None and not keys:
+        plan = of_every_row(around, plan)
+    return plan, columns.of(values)
+
+
+def _references(around: Plan | None) -> list[TypedExpr]:
+    """The columns of the rows around, which are the first of each row."""
+    types = () if around is None else around.desc.types
+    return [ColumnRef(i, type) for i, type in enumerate(types)]
 
 
 def _within(partition: Sequence[TypedExpr], value: TypedExpr) -> TypedExpr:
@@ -277,55 +347,47 @@ def _within(partition: Sequence[TypedExpr], value: TypedExpr) -> TypedExpr:
 
 def _shape(
     plan: Plan,
-    values: list[Scalar],
-    around_columns: list[Scalar],
-    names: list[str],
-    order: list[Scalar],
+    computed: _Columns[Scalar],
+    names: Sequence[str],
     directions: Sequence[Ordering],
-    unique_on: list[Scalar],
     untyped: frozenset[int],
     *,
     is_distinct: bool,
 ) -> PlannedQuery:
     """The columns in order; hidden columns, only for ORDER BY, come last."""
-    columns = [*values, *around_columns]
-    for expression in (*unique_on, *order):
+    columns = [*computed.items, *computed.around]
+    width = len(columns)
+    for expression in (*computed.unique_on, *computed.order):
         if expression in columns:
             continue
-        if is_distinct and not unique_on:
+        if is_distinct and not computed.unique_on:
             raise InvalidColumnReference(
                 "for SELECT DISTINCT, ORDER BY expressions must appear in select list"
             )
         columns.append(expression)
     orderings = tuple(
         replace(how, index=columns.index(ordering))
-        for ordering, how in zip(order, directions, strict=True)
+        for ordering, how in zip(computed.order, directions, strict=True)
     )
-    hidden = [f"order{i + 1}" for i in range(len(columns) - len(values) - len(around_columns))]
-    around = range(len(values), len(values) + len(around_columns))
-    plan = compute(
-        plan, columns, [*names, *(f"around{i + 1}" for i in range(len(around_columns))), *hidden]
-    )
-    if unique_on:
-        plan = _first(
-            plan, around, [columns.index(expression) for expression in unique_on], orderings
-        )
+    around_names = [f"around{i + 1}" for i in range(len(computed.around))]
+    hidden = [f"order{i + 1}" for i in range(len(columns) - width)]
+    plan = compute(plan, columns, [*names, *around_names, *hidden])
+    if computed.unique_on:
+        around = range(len(computed.items), width)
+        unique_on = [columns.index(expression) for expression in computed.unique_on]
+        plan = _first(plan, around, unique_on, orderings)
     elif is_distinct:
         plan = distinct(plan)
-    return PlannedQuery(plan, orderings, None, 0, len(values), untyped, len(around_columns))
+    return PlannedQuery(
+        plan, orderings, None, 0, len(computed.items), untyped, len(computed.around)
+    )
 
 
-def _first_rows(
-    plan: Plan,
-    around_columns: Sequence[Scalar],
-    order: Sequence[Scalar],
-    directions: Sequence[Ordering],
-    unique_on: Sequence[Scalar],
-) -> Plan:
+def _first_rows(plan: Plan, columns: _Columns[TypedExpr], directions: Sequence[Ordering]) -> Plan:
     """The first row of ``plan`` in each group of DISTINCT ON, and behind its columns the values
     that they were sorted by."""
     width = len(plan.desc)
-    scalars = [*around_columns, *order, *unique_on]
+    scalars = scalars_of([*columns.around, *columns.order, *columns.unique_on])
     computed = list(
         dict.fromkeys(scalar for scalar in scalars if not isinstance(scalar, ColumnRef))
     )
@@ -333,11 +395,13 @@ def _first_rows(
         scalar.index if isinstance(scalar, ColumnRef) else width + computed.index(scalar)
         for scalar in scalars
     ]
-    around, own_places = places[: len(around_columns)], places[len(around_columns) :]
-    orderings = tuple(
-        replace(how, index=place) for place, how in zip(own_places, directions, strict=False)
+    around, order, unique_on = _split_into(
+        places, len(columns.around), len(columns.order), len(columns.unique_on)
     )
-    return _first(map_columns(plan, computed), around, own_places[len(order) :], orderings)
+    orderings = tuple(
+        replace(how, index=place) for place, how in zip(order, directions, strict=True)
+    )
+    return _first(map_columns(plan, computed), around, unique_on, orderings)
 
 
 def _first(
@@ -352,9 +416,3 @@ def _first(
     wide, groups = with_spans(plan, keys)
     order = tuple(o for o in orderings if o.index not in keys)
     return project(TopK(wide, (*around, *groups), order, 1, 0), range(len(plan.desc)))
-
-
-# --- the select list ---
-
-
-# --- names and positions in GROUP BY, ORDER BY, DISTINCT ON ---

@@ -1,0 +1,98 @@
+"""Casts, also to ids of the catalog's objects, to types with lengths and to domains."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from reclock.algebra.relations import (
+    INTEGER,
+    OID,
+    TEXT,
+    VARCHAR,
+    ScalarType,
+    TypeName,
+    array,
+)
+from reclock.plan.scalars import Literal, Parameter
+from reclock.sql.named_types import defined_domain
+from reclock.sql.queries.catalog_functions import expression
+from reclock.sql.queries.coercion import cast, coerce, limited, with_type_name
+from reclock.sql.queries.defined_calls import catalog_argument, catalog_call
+from reclock.sql.queries.domains import in_domain
+from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar, typed
+from reclock.sql.queries.overloads import call
+from reclock.sql.queries.planned import Planned, TypedExpr, Untyped
+from reclock.sql.queries.type_names import moment_limit, scalar_type, text_limit
+from reclock.sql.syntax.consumption import consume
+
+
+@scalar.register
+def _cast(node: exp.Cast, context: ExprContext) -> TypedExpr:
+    reject_unsupported(node, "this", "to")
+    domain = defined_domain(node.args["to"])
+    if domain is not None:
+        consume(node.args["to"])
+        value = typed(exp.Cast(this=node.this, to=domain.value_type.copy()), context)
+        return in_domain(value, domain)
+    limit = text_limit(node.args["to"])
+    if limit is not None:
+        text = cast_to(scalar(node.this, context), TEXT, context)
+        if limit.is_name or limit.is_letter:
+            return limited(text, limit)
+        shortened = call("left", [text, Literal(limit.characters, INTEGER)])
+        return with_type_name(shortened, VARCHAR)
+    if (precision := moment_limit(node.args["to"])) is not None:
+        return limited(cast_to(scalar(node.this, context), precision.type, context), precision)
+    target = scalar_type(node.args["to"])
+    if isinstance(node.this, exp.Array) and target.name is TypeName.ARRAY:
+        return _array_of(node.this, node.args["to"], target, context)
+    return cast_to(scalar(node.this, context), target, context)
+
+
+def _array_of(
+    node: exp.Array, kind: exp.Expr, target: ScalarType, context: ExprContext
+) -> TypedExpr:
+    """``ARRAY[…]::kind``: its items are cast, which may be arrays too."""
+    if _is_empty(node):
+        return coerce(Untyped("{}"), array(target.base))
+    items = node.expressions
+    if not any(isinstance(item, exp.Array) for item in items):
+        values = [scalar(item, context) for item in items]
+        if any(value.type is not None and value.type.dimensions for value in values):
+            return call("array", [cast_to(value, target, context) for value in values])
+        while kind.this == exp.DType.ARRAY:
+            [kind] = kind.expressions
+    casts = [scalar(exp.Cast(this=item, to=kind), context) for item in items]
+    return call("array", casts)
+
+
+def _is_empty(node: exp.Expr) -> bool:
+    """Whether an array that is written out has no elements, and no arrays with some."""
+    return isinstance(node, exp.Array) and all(map(_is_empty, node.expressions))
+
+
+def cast_to(value: Planned, target: ScalarType, context: ExprContext) -> TypedExpr:
+    """``value`` as ``target``, where a text may be the name of an object of the catalog."""
+    if isinstance(value, Untyped) and target.is_moment and value.text is not None:
+        body = _WORDS_OF_TIME.get(value.text.strip().lower())
+        if body is not None:
+            return cast(typed(expression(body), context), target)
+    if target.is_object_id and target != OID and (value.type is None or value.type == TEXT):
+        is_constant = value.type is None or isinstance(value, Literal | Parameter)
+        return (
+            context.subqueries.object_id(value, target)
+            if is_constant
+            else catalog_argument(value, target, context)
+        )
+    if target == TEXT and value.type is not None and value.type.is_object_id and value.type != OID:
+        return catalog_call(f"{value.type.name}_name", [value], context)
+    return cast(value, target)
+
+
+_WORDS_OF_TIME = {
+    "now": "now()",
+    "today": "current_date",
+    "tomorrow": "current_date + 1",
+    "yesterday": "current_date - 1",
+}
+"""Constants of dates and timestamps that mean something else each day."""

@@ -1,0 +1,120 @@
+"""Calls of functions that are defined in SQL, over system relations or the session: the definition
+stands for the call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from reclock.algebra.relations import BOOLEAN, OID, REGROLE, TEXT, ScalarType
+from reclock.errors import UnknownFunction
+from reclock.plan.scalars import Call, Cast, Literal, Parameter
+from reclock.sql.queries.catalog_functions import (
+    CATALOG_FUNCTIONS,
+    definition,
+    expression,
+    with_arguments,
+)
+from reclock.sql.queries.coercion import coerce
+from reclock.sql.queries.expressions import ExprContext, typed
+from reclock.sql.queries.overloads import call
+from reclock.sql.queries.planned import OpenParameter, Planned, TypedExpr, Untyped
+from reclock.sql.queries.privilege_functions import PRIVILEGE_FUNCTIONS
+from reclock.sql.queries.scope import Scope, ScopeColumn
+from reclock.sql.queries.session_functions import signature
+
+
+def about_session(name: str, values: Sequence[Planned], context: ExprContext) -> TypedExpr:
+    """A call of a function about the session or the statement."""
+    types, result = signature(name, values)
+    arguments = tuple(coerce(value, type) for value, type in zip(values, types, strict=True))
+    return context.subqueries.about_session(Call(name, arguments, result))
+
+
+def catalog_call(name: str, values: Sequence[Planned], context: ExprContext) -> TypedExpr:
+    """A call of a function that is defined in SQL over system relations: its definition with these
+    arguments."""
+    types, body = definition(name, values)
+    return with_body(
+        types,
+        body,
+        [
+            catalog_argument(value, type, context)
+            for value, type in zip(values, types, strict=False)
+        ],
+        context,
+    )
+
+
+def privilege_call(name: str, values: Sequence[Planned], context: ExprContext) -> TypedExpr:
+    """A call of ``has_…_privilege``; without a role, it is about the current user."""
+    function = PRIVILEGE_FUNCTIONS[name]
+    types = function.types
+    if len(values) == len(types) - 1:
+        user = context.subqueries.object_id(about_session("current_user", [], context), REGROLE)
+        values = [user, *values]
+    if len(values) != len(types):
+        raise UnknownFunction(
+            name, ["unknown" if value.type is None else str(value.type) for value in values]
+        )
+    if any(map(_is_null_constant, values)):
+        return Literal(None, BOOLEAN)
+    role, object, *columns_and_privilege = values
+    if function.kind == "database":
+        object = _database(object, context)
+    arguments = [
+        catalog_argument(value, type, context)
+        for value, type in zip([role, object, *columns_and_privilege], types, strict=True)
+    ]
+    privileges = arguments[-1].value if isinstance(arguments[-1], Literal) else None
+    return with_body(types, expression(function.body(privileges)), arguments, context)
+
+
+def _is_null_constant(value: Planned) -> bool:
+    if isinstance(value, Untyped):
+        return value.text is None and not isinstance(value, OpenParameter)
+    return isinstance(value, Literal) and value.value is None
+
+
+def _database(value: Planned, context: ExprContext) -> Planned:
+    """The id of the database that ``value`` names, or ``value`` if it is an id."""
+    if value.type not in (None, TEXT):
+        return value
+    if isinstance(value, Untyped | Literal | Parameter):
+        return context.subqueries.object_id(value, OID)
+    return catalog_call("database_named", [value], context)
+
+
+def with_body(
+    types: Sequence[ScalarType],
+    body: exp.Expr,
+    arguments: Sequence[TypedExpr],
+    context: ExprContext,
+) -> TypedExpr:
+    """``body`` over ``argument1``, …; missing arguments are NULL."""
+    scope = Scope(tuple(ScopeColumn(None, f"argument{i}", type) for i, type in enumerate(types, 1)))
+    whole = [*arguments, *(Literal(None, type) for type in types[len(arguments) :])]
+    return with_arguments(
+        typed(body, ExprContext(scope, context.subqueries, context.clause)), whole
+    )
+
+
+def catalog_argument(value: Planned, type: ScalarType, context: ExprContext) -> TypedExpr:
+    """``value`` for a catalog function: a name of a relation or role becomes its id."""
+    is_name = value.type is None or value.type == TEXT
+    if (
+        f"{type}_named" in CATALOG_FUNCTIONS
+        and value.type == TEXT
+        and not isinstance(value, Literal | Parameter)
+    ):
+        name = call("replace", [value, Literal('"', TEXT), Literal("", TEXT)])
+        return Cast(catalog_call(f"{type}_named", [name], context), type)
+    if (
+        type.is_object_id
+        and type != OID
+        and is_name
+        and not (isinstance(value, Untyped) and value.text is None)
+    ):
+        return context.subqueries.object_id(value, type)
+    return coerce(value, type)
