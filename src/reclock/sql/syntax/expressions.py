@@ -8,19 +8,19 @@ keyword forms of ``substring``, ``trim``, ``position`` and ``overlay`` have a sy
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, NoReturn, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from sqlglot import exp
-from sqlglot.errors import ParseError
 from sqlglot.parsers.materialize import MaterializeParser
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from reclock import interruption
 from reclock.algebra.normal_forms import FORMS
 from reclock.algebra.relations import RANGES
 from reclock.errors import UnsupportedSql
 from reclock.sql.syntax import nodes
-from reclock.sql.syntax.joins import JoinParser
+from reclock.sql.syntax.calls import CallParser
+from reclock.sql.syntax.words import OTHER_STRINGS
 
 T = TypeVar("T")
 
@@ -31,16 +31,6 @@ _AS_OF_STARTS = frozenset(
     {TokenType.NUMBER, TokenType.STRING, TokenType.L_PAREN, TokenType.DASH, TokenType.PARAMETER}
 )
 _AS_OF_WORDS = frozenset({"AT", "CAST", "TIMESTAMP", "TIMESTAMPTZ", "DATE", "NULL"})
-_INTERVAL_FIELDS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
-_INTERVAL_ENDS = {
-    "YEAR": ("MONTH",),
-    "DAY": ("HOUR", "MINUTE", "SECOND"),
-    "HOUR": ("MINUTE", "SECOND"),
-    "MINUTE": ("SECOND",),
-}
-"""The fields that may follow ``TO`` after the first one."""
-_STRINGS = (TokenType.RAW_STRING, TokenType.HEREDOC_STRING, TokenType.BYTE_STRING)
-"""Other ways of writing a string: dollar quotes, ``E'…'``. Their escapes are already resolved."""
 
 
 CALLED_TYPES = frozenset(
@@ -49,33 +39,20 @@ CALLED_TYPES = frozenset(
 """Types whose names are functions that cast, as in ``date(moment)``, or construct a range."""
 
 
-class Rejected(ParseError):
-    """A syntax error with the place it was met at, as a 1-based position in the text; None is the
-    end of the statement."""
-
-    def __init__(self, message: str, position: int | None) -> None:
-        super().__init__(message)
-        self.message, self.position = message, position
-
-
-class QueryParser(JoinParser):
+class QueryParser(CallParser):
     """The syntax that all statements share: queries and expressions."""
 
     FUNCTIONS: ClassVar[dict[Any, Any]] = {}
     FUNCTION_PARSERS: ClassVar[dict[Any, Any]] = {
+        **CallParser.FUNCTION_PARSERS,
         "CAST": lambda self: self._parse_cast(True),
         "EXISTS": lambda self: exp.Exists(this=self.query()),
         "EXTRACT": lambda self: self._parse_extract(),
-        "SUBSTRING": lambda self: self._parse_substring_call(),
-        "TRIM": lambda self: self._parse_trim_call(),
-        "POSITION": lambda self: self._parse_position_call(),
-        "OVERLAY": lambda self: self._parse_overlay_call(),
-        "NORMALIZE": lambda self: self._parse_normalize_call(),
     }
     PRIMARY_PARSERS: ClassVar[dict[Any, Any]] = {
         **MaterializeParser.PRIMARY_PARSERS,
         **dict.fromkeys(
-            _STRINGS, lambda self, token: self.expression(exp.Literal.string(token.text))
+            OTHER_STRINGS, lambda self, token: self.expression(exp.Literal.string(token.text))
         ),
     }
     UNARY_PARSERS: ClassVar[dict[Any, Any]] = {
@@ -115,20 +92,6 @@ class QueryParser(JoinParser):
 
     # --- what every rule stands on ---
 
-    def raise_error(self, message: str, token: Token | None = None) -> NoReturn:
-        token = self._curr if token is None else token
-        about = (
-            ""
-            if message.startswith(("Required", "Invalid expression"))
-            else f": {message[:1].lower()}{message[1:].split(' but got <')[0]}"
-        )
-        if not token or not token.text:
-            raise Rejected(f"syntax error at end of input{about}", None)
-        raise Rejected(f'syntax error at or near "{token.text}"{about}', token.start + 1)
-
-    def _warn_unsupported(self) -> None:
-        self.raise_error("Invalid expression")
-
     def _parse_csv(
         self, parse_method: Callable[[], T | None], sep: TokenType = TokenType.COMMA
     ) -> list[T]:
@@ -156,44 +119,6 @@ class QueryParser(JoinParser):
             self.raise_error("Expected AND")
         return between
 
-    def expect(self, *words: str) -> None:
-        if not self._match_text_seq(*words):
-            self.raise_error(f"Expected {' '.join(words)}")
-
-    def name(self) -> exp.Identifier:
-        name = self._parse_id_var(any_token=False)
-        if not isinstance(name, exp.Identifier):
-            self.raise_error("Expected a name")
-        return name
-
-    def word(self, expected: str) -> exp.Identifier:
-        """A name, or any word of SQL's own: ``default`` is a good name for a cluster."""
-        if not self._curr:
-            self.raise_error(f"Expected {expected}", self._curr)
-        if (
-            self._curr.token_type != TokenType.IDENTIFIER
-            and not self._curr.text.replace(".", "_").isidentifier()
-        ):
-            self.raise_error(f"Expected {expected}")
-        name = self._parse_id_var(any_token=True)
-        if not isinstance(name, exp.Identifier) or self._prev.token_type == TokenType.STRING:
-            self.raise_error(f"Expected {expected}", self._prev)
-        return name
-
-    def object_name(self) -> exp.Table:
-        parts = [self.name()]
-        while self._match(TokenType.DOT):
-            parts.append(self._name_behind_dot())
-        if len(parts) > 3:
-            self.raise_error("A name has at most three parts", self._prev)
-        item, schema, database = [*reversed(parts), None, None][:3]
-        return exp.Table(this=item, db=schema, catalog=database)
-
-    def _name_behind_dot(self) -> exp.Identifier:
-        """The part of a name behind a dot, which may be any word."""
-        name = self._parse_id_var(any_token=False)
-        return name if isinstance(name, exp.Identifier) else self.word("a name")
-
     def _parse_value(self, values: bool = True) -> exp.Tuple | None:
         row = super()._parse_value(values)
         if row is not None and not row.expressions:
@@ -205,63 +130,8 @@ class QueryParser(JoinParser):
         part = super()._parse_table_part(schema)
         return self._name_behind_dot() if part is None and is_behind_dot else part
 
-    def is_string(self) -> bool:
-        return bool(self._curr) and self._curr.token_type in (TokenType.STRING, *_STRINGS)
-
-    def text(self) -> exp.Literal:
-        if not self.is_string():
-            self.raise_error("Expected a string")
-        self._advance()
-        return exp.Literal.string(self._prev.text)
-
-    def integer(self) -> exp.Literal:
-        number = self._parse_number()
-        if not isinstance(number, exp.Literal) or not number.name.isdigit():
-            self.raise_error("Expected a whole number", self._prev if number else None)
-        return number
-
     def in_cluster(self) -> exp.Identifier | None:
         return self.word("the name of a cluster") if self._match_text_seq("IN", "CLUSTER") else None
-
-    def _parse_interval(
-        self, require_interval: bool = True, parse_function_unit: bool = True
-    ) -> exp.Interval | None:
-        """``unit`` of the node is what follows the string: the fields, and digits of the
-        seconds."""
-        start = self._index
-        if not self._match(TokenType.INTERVAL):
-            return None
-        precision = self._interval_precision()
-        if self._curr.token_type != TokenType.STRING:
-            self._retreat(start)
-            return None
-        text = self.text()
-        fields = f"SECOND{precision}" if precision else self._interval_fields()
-        return exp.Interval(this=text, unit=exp.Var(this=fields) if fields else None)
-
-    def _interval_fields(self) -> str:
-        """Such as ``YEAR TO MONTH`` or ``SECOND(3)``; empty if there are none."""
-        if not self._match_texts(_INTERVAL_FIELDS):
-            return ""
-        first = last = self._prev.text.upper()
-        if first in _INTERVAL_ENDS and self._match_text_seq("TO"):
-            if not self._match_texts(_INTERVAL_ENDS[first]):
-                self.raise_error("Expected a field of an interval")
-            last = self._prev.text.upper()
-        fields = first if first == last else f"{first} TO {last}"
-        return fields + (self._interval_precision() if last == "SECOND" else "")
-
-    def _interval_precision(self) -> str:
-        """``(digits)``; empty if there is none."""
-        if self._curr.token_type != TokenType.L_PAREN or self._next.token_type != TokenType.NUMBER:
-            return ""
-        start = self._index
-        self._advance()
-        digits = self.integer().name
-        if not self._match(TokenType.R_PAREN):
-            self._retreat(start)
-            return ""
-        return f"({digits})"
 
     # --- where sqlglot takes more than SQL, or loses a meaning ---
 
@@ -352,7 +222,7 @@ class QueryParser(JoinParser):
         following = tuple(token.token_type for token in self._tokens[self._index + 1 :][:4])
         return following[1:3] == (TokenType.NUMBER, TokenType.R_PAREN) and following[3:] in (
             (TokenType.STRING,),
-            *((kind,) for kind in _STRINGS),
+            *((kind,) for kind in OTHER_STRINGS),
         )
 
     def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
@@ -499,55 +369,10 @@ class QueryParser(JoinParser):
     def _parse_alias(self, this: exp.Expr | None, explicit: bool = False) -> exp.Expr | None:
         return this if self.is_as_of() else super()._parse_alias(this, explicit)
 
-    # --- calls with a syntax of their own ---
+    # --- what is another function or operator ---
 
     def _call_of_operand(self, name: str) -> exp.Anonymous:
         return exp.Anonymous(this=name, expressions=[self._parse_term() or self.missing()])
-
-    def _parse_substring_call(self) -> exp.Anonymous:
-        arguments = self._parse_csv(self._parse_disjunction)
-        start = length = None
-        if self._match(TokenType.FOR):
-            length = self._parse_bitwise() or self.missing()
-        if self._match(TokenType.FROM):
-            start = self._parse_bitwise() or self.missing()
-        if length is None and self._match(TokenType.FOR):
-            length = self._parse_bitwise() or self.missing()
-        if length is not None and start is None:
-            start = exp.Literal.number(1)
-        arguments += [part for part in (start, length) if part is not None]
-        return exp.Anonymous(this="substring", expressions=arguments)
-
-    def _parse_trim_call(self) -> exp.Anonymous:
-        name = "btrim"
-        if self._match_texts(("BOTH", "LEADING", "TRAILING")):
-            name = {"BOTH": "btrim", "LEADING": "ltrim", "TRAILING": "rtrim"}[
-                self._prev.text.upper()
-            ]
-        first = (
-            None
-            if self._match(TokenType.FROM, advance=False)
-            else self._parse_bitwise() or self.missing()
-        )
-        if self._match(TokenType.FROM):
-            values = self._parse_csv(self._parse_disjunction) or [self.missing()]
-            return exp.Anonymous(this=name, expressions=[*values, *([first] if first else [])])
-        rest = [self._parse_bitwise() or self.missing()] if self._match(TokenType.COMMA) else []
-        return exp.Anonymous(this=name, expressions=[first or self.missing(), *rest])
-
-    def _parse_normalize_call(self) -> exp.Anonymous:
-        text = self._parse_disjunction() or self.missing()
-        form = None
-        if self._match(TokenType.COMMA):
-            form = self.text() if self.is_string() else self._normal_form()
-            if form is None:
-                self.raise_error(f"Expected {', '.join(FORMS)}")
-        return exp.Anonymous(
-            this="normalize", expressions=[text, form or exp.Literal.string(FORMS[0])]
-        )
-
-    def _normal_form(self) -> exp.Literal | None:
-        return exp.Literal.string(self._prev.text.upper()) if self._match_texts(FORMS) else None
 
     def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
         start = self._index
@@ -558,25 +383,3 @@ class QueryParser(JoinParser):
         form = form or exp.Literal.string(FORMS[0])
         result: exp.Expr = exp.Anonymous(this="is_normalized", expressions=[this, form])
         return self._parse_column_ops(exp.Not(this=result) if is_negated else result)
-
-    def _parse_position_call(self) -> exp.Anonymous:
-        """``position(part IN whole)``, or the function as it is written, with the whole first."""
-        first = self._parse_bitwise() or self.missing()
-        is_written_in = self._match(TokenType.IN)
-        if not is_written_in and not self._match(TokenType.COMMA):
-            self.raise_error("Expected IN")
-        second = self._parse_bitwise() or self.missing()
-        arguments = [second, first] if is_written_in else [first, second]
-        return exp.Anonymous(this="position", expressions=arguments)
-
-    def _parse_overlay_call(self) -> exp.Anonymous:
-        arguments = self._parse_csv(self._parse_disjunction)
-        if self._match_text_seq("PLACING"):
-            arguments.append(self._parse_bitwise() or self.missing())
-            for keyword in (TokenType.FROM, TokenType.FOR):
-                if self._match(keyword):
-                    arguments.append(self._parse_bitwise() or self.missing())
-        return exp.Anonymous(this="overlay", expressions=arguments)
-
-    def missing(self) -> exp.Expr:
-        self.raise_error("Expected an expression")

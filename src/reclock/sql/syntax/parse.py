@@ -12,10 +12,10 @@ from reclock.errors import SqlSyntaxError
 from reclock.sql.syntax import nodes
 from reclock.sql.syntax.consumption import track
 from reclock.sql.syntax.dialect import Reclock, to_sql
-from reclock.sql.syntax.expressions import Rejected
 from reclock.sql.syntax.function_bodies import is_in_body, with_bodies
 from reclock.sql.syntax.lexical import check_numbers, read_escapes, read_unicode_strings
 from reclock.sql.syntax.parser import StatementParser
+from reclock.sql.syntax.words import Rejected
 
 _DIALECT = Reclock()
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from sqlglot import exp
-from sqlglot.parsers.materialize import MaterializeParser
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.algebra.relations import RANGES
+from reclock.sql.syntax.words import WordParser
 
 _KEYWORDS = frozenset(
     ("bool", "int2", "int4", "int8", "float4", "float8", "numeric", "text", "varchar", "bpchar")
@@ -18,7 +18,7 @@ _IN_CATALOG = _KEYWORDS | RANGES | {"oid", "name", "char", "regclass", "regnames
 """Those, and others, of which there are types of arrays."""
 
 
-class TypeParser(MaterializeParser):
+class TypeParser(WordParser):
     """sqlglot's, with arrays of every type, and the names of ``pg_catalog``."""
 
     def _parse_types(self, check_func: bool = False, *args: Any, **options: Any) -> exp.Expr | None:

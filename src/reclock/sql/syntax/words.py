@@ -1,0 +1,96 @@
+"""What every rule of the grammar stands on: names, strings, numbers, and errors with their place."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from sqlglot import exp
+from sqlglot.errors import ParseError
+from sqlglot.parsers.materialize import MaterializeParser
+from sqlglot.tokenizer_core import Token, TokenType
+
+OTHER_STRINGS = (TokenType.RAW_STRING, TokenType.HEREDOC_STRING, TokenType.BYTE_STRING)
+"""Other ways of writing a string: dollar quotes, ``E'…'``. Their escapes are already resolved."""
+
+
+class Rejected(ParseError):
+    """A syntax error with the place it was met at, as a 1-based position in the text; None is the
+    end of the statement."""
+
+    def __init__(self, message: str, position: int | None) -> None:
+        super().__init__(message)
+        self.message, self.position = message, position
+
+
+class WordParser(MaterializeParser):
+    """sqlglot's, with errors in PostgreSQL's words."""
+
+    def raise_error(self, message: str, token: Token | None = None) -> NoReturn:
+        token = self._curr if token is None else token
+        about = (
+            ""
+            if message.startswith(("Required", "Invalid expression"))
+            else f": {message[:1].lower()}{message[1:].split(' but got <')[0]}"
+        )
+        if not token or not token.text:
+            raise Rejected(f"syntax error at end of input{about}", None)
+        raise Rejected(f'syntax error at or near "{token.text}"{about}', token.start + 1)
+
+    def _warn_unsupported(self) -> None:
+        self.raise_error("Invalid expression")
+
+    def missing(self) -> exp.Expr:
+        self.raise_error("Expected an expression")
+
+    def expect(self, *words: str) -> None:
+        if not self._match_text_seq(*words):
+            self.raise_error(f"Expected {' '.join(words)}")
+
+    def name(self) -> exp.Identifier:
+        name = self._parse_id_var(any_token=False)
+        if not isinstance(name, exp.Identifier):
+            self.raise_error("Expected a name")
+        return name
+
+    def word(self, expected: str) -> exp.Identifier:
+        """A name, or any word of SQL's own: ``default`` is a good name for a cluster."""
+        if not self._curr:
+            self.raise_error(f"Expected {expected}", self._curr)
+        if (
+            self._curr.token_type != TokenType.IDENTIFIER
+            and not self._curr.text.replace(".", "_").isidentifier()
+        ):
+            self.raise_error(f"Expected {expected}")
+        name = self._parse_id_var(any_token=True)
+        if not isinstance(name, exp.Identifier) or self._prev.token_type == TokenType.STRING:
+            self.raise_error(f"Expected {expected}", self._prev)
+        return name
+
+    def object_name(self) -> exp.Table:
+        parts = [self.name()]
+        while self._match(TokenType.DOT):
+            parts.append(self._name_behind_dot())
+        if len(parts) > 3:
+            self.raise_error("A name has at most three parts", self._prev)
+        item, schema, database = [*reversed(parts), None, None][:3]
+        return exp.Table(this=item, db=schema, catalog=database)
+
+    def _name_behind_dot(self) -> exp.Identifier:
+        """The part of a name behind a dot, which may be any word."""
+        name = self._parse_id_var(any_token=False)
+        return name if isinstance(name, exp.Identifier) else self.word("a name")
+
+    def is_string(self) -> bool:
+        return bool(self._curr) and self._curr.token_type in (TokenType.STRING, *OTHER_STRINGS)
+
+    def text(self) -> exp.Literal:
+        if not self.is_string():
+            self.raise_error("Expected a string")
+        self._advance()
+        return exp.Literal.string(self._prev.text)
+
+    def integer(self) -> exp.Literal:
+        number = self._parse_number()
+        if not isinstance(number, exp.Literal) or not number.name.isdigit():
+            self.raise_error("Expected a whole number", self._prev if number else None)
+        return number
