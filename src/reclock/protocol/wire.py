@@ -8,6 +8,7 @@ import datetime as dt
 import json
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from functools import cache
 from typing import Any, TypeVar, cast
 
 import pyarrow as pa
@@ -52,14 +53,14 @@ _VALUES: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {
 
 def encode(value: Any, type_: Any = None) -> bytes:
     """``value``, of a class of the protocol or of the union ``type_``, as bytes."""
-    return _converter.dumps(value, unstructure_as=type_).encode()
+    return _converter().dumps(value, unstructure_as=type_).encode()
 
 
 def decode(data: bytes, type_: type[T]) -> T:
     """The inverse of ``encode``. Raises ``InternalError`` for other bytes, such as those of another
     release."""
     try:
-        return _converter.loads(data, type_)
+        return _converter().loads(data, type_)
     except Exception as error:  # whatever the bytes made of it
         raise InternalError(
             "a message between processes cannot be read", detail=f"{type(error).__name__}: {error}"
@@ -187,7 +188,9 @@ def _is_part(type_: Any) -> bool:
     return type_ in (Part, "Scalar")
 
 
-def _make_converter() -> JsonConverter:
+@cache
+def _converter() -> JsonConverter:
+    """Made when it is first needed: it takes longer than most commands have to wait."""
     converter = make_converter(forbid_extra_keys=True)
 
     def write_scalar(scalar: Scalar) -> dict[str, Any]:
@@ -247,6 +250,3 @@ def _make_converter() -> JsonConverter:
     for union in (Plan, ComputeCommand, Target, *_FORMATS, Refreshed | RefreshFailed):
         configure_tagged_union(union, converter)
     return converter
-
-
-_converter = _make_converter()
