@@ -7,27 +7,40 @@ calls (`plan.relational.inputs`, the walks of `plan.scalar_trees`, the parser's 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
+from typing import Generic, TypeVar
 
 from reclock.errors import QueryCanceled, StatementTimeout
+
+Check = Callable[[], object]
+T = TypeVar("T")
 
 INTERRUPTIONS = (QueryCanceled, StatementTimeout)
 """The errors that a check raises. They belong to the statement, not to what it plans or waits
 for."""
 
-_check: ContextVar[Callable[[], object] | None] = ContextVar("check_planning", default=None)
+_check: ContextVar[Check | None] = ContextVar("check_planning", default=None)
 
 
-@contextmanager
-def interruptible_planning(check: Callable[[], object]) -> Iterator[None]:
+class ContextValue(Generic[T]):
+    """Within the block, a context variable has this value."""
+
+    __slots__ = ("_token", "_value", "_variable")
+
+    def __init__(self, variable: ContextVar[T], value: T) -> None:
+        self._variable, self._value = variable, value
+
+    def __enter__(self) -> None:
+        self._token = self._variable.set(self._value)
+
+    def __exit__(self, *outcome: object) -> None:
+        self._variable.reset(self._token)
+
+
+def interruptible_planning(check: Check) -> ContextValue[Check | None]:
     """Within the block, planning in this thread ends with what ``check`` raises."""
-    token = _check.set(check)
-    try:
-        yield
-    finally:
-        _check.reset(token)
+    return ContextValue(_check, check)
 
 
 def check() -> None:

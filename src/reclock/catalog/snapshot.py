@@ -49,10 +49,10 @@ class CatalogSnapshot:
     _objects: HashTrieMap[Kind, HashTrieMap[Key, Any]]
     _names: HashTrieMap[tuple[Kind, Any], Key]
     _referrers: HashTrieMap[Reference, int]
-    _content: object = field(default_factory=object, compare=False, repr=False)
+    content: object = field(default_factory=object, compare=False, repr=False)
     """Only snapshots that have the same content have the same."""
     _recent: tuple[tuple[object, Identity], ...] = field(default=(), compare=False, repr=False)
-    """The last changes: the ``_content`` before each, and the object that it changed."""
+    """The last changes: the ``content`` before each, and the object that it changed."""
 
     @classmethod
     def empty(cls) -> Self:
@@ -165,10 +165,10 @@ class CatalogSnapshot:
     def changed_since(self, earlier: CatalogSnapshot) -> frozenset[Identity] | None:
         """The objects that may differ from those of ``earlier``; None if that is not known, because
         this snapshot was not made from it by a few changes."""
-        if self._content is earlier._content:
+        if self.content is earlier.content:
             return frozenset()
         for index, (before, _) in enumerate(self._recent):
-            if before is earlier._content:
+            if before is earlier.content:
                 return frozenset(changed for _, changed in self._recent[index:])
         return None
 
@@ -182,7 +182,7 @@ class CatalogSnapshot:
         """This snapshot with one object replaced, added or removed. The caller has checked keys and
         names."""
         objects, names, referrers = self._objects, self._names, self._referrers
-        content, recent = self._content, self._recent
+        content, recent = self.content, self._recent
         for catalog_object, sign in ((before, -1), (after, 1)):
             if catalog_object is None:
                 continue
@@ -206,7 +206,7 @@ class CatalogSnapshot:
             _objects=objects,
             _names=names,
             _referrers=referrers,
-            _content=content,
+            content=content,
             _recent=recent,
         )
 

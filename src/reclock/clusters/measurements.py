@@ -61,7 +61,9 @@ class Measurements:
     _refreshes: Counter[tuple[GlobalId, int]] = field(default_factory=Counter)
     _last: dict[GlobalId, Row] = field(default_factory=dict)
     _peeks: Counter[tuple[str, int]] = field(default_factory=Counter)
-    _active: dict[str, tuple[Row, int]] = field(default_factory=dict)
+    _active: dict[str, tuple[str, Timestamp, Timestamp, int]] = field(default_factory=dict)
+    """By the id of a peek: its engine and time, and since when its rows are fetched, and
+    computed."""
     _subscribes: dict[str, tuple[LogName, Counter[Row]]] = field(default_factory=dict)
     _looked_at: Mapping[str, GroupFrontier] | None = None
     _frontiers: Mapping[str, GroupFrontier] = field(default_factory=dict)
@@ -111,12 +113,12 @@ class Measurements:
         """Record that a peek's rows are fetched from now on. Its work began at ``began_ns`` of the
         monotonic clock."""
         with self._guard:
-            self._active[id] = ((id, engine, at, _moment(self.clock())), began_ns)
+            self._active[id] = engine, at, self.clock(), began_ns
 
     def peek_ended(self, id: str) -> None:
         with self._guard:
             if (began := self._active.pop(id, None)) is not None:
-                engine, duration_ns = str(began[0][1]), time.monotonic_ns() - began[1]
+                engine, duration_ns = began[0], time.monotonic_ns() - began[-1]
                 self._peeks[engine, bucket(duration_ns)] += 1
 
     # --- what is asked ---
@@ -126,7 +128,10 @@ class Measurements:
         with self._guard:
             match log:
                 case LogName.ACTIVE_PEEKS:
-                    return [row for row, _ in self._active.values()]
+                    return [
+                        (id, engine, at, _moment(fetched_at))
+                        for id, (engine, at, fetched_at, _) in self._active.items()
+                    ]
                 case LogName.ARRANGEMENT_SIZES:
                     return self._arrangement_sizes()
                 case LogName.ERROR_COUNTS:

@@ -53,10 +53,8 @@ class _ArrangedFile:
 
     def having(self, value: Any) -> pa.Table:
         if self.numbers is not None:
-            first = int(np.searchsorted(self.numbers, value, "left"))
-            return self.updates.slice(
-                first, int(np.searchsorted(self.numbers, value, "right")) - first
-            )
+            first = int(self.numbers.searchsorted(value, "left"))
+            return self.updates.slice(first, int(self.numbers.searchsorted(value, "right")) - first)
         indexes = range(len(self.values))
         start = bisect_left(indexes, value, key=self._value)
         return self.updates.slice(

@@ -16,6 +16,7 @@ from reclock.adapter.session.prepared import PreparedStatement, RepeatedInsert
 from reclock.adapter.session.session import Session
 from reclock.adapter.statement_context import Answer
 from reclock.adapter.transaction.session_transactions import TransactionStatus
+from reclock.algebra.relations import RelationDesc
 from reclock.errors import (
     AdvisoryLocksLost,
     DuplicateCursor,
@@ -28,7 +29,7 @@ from reclock.errors import (
 from reclock.server import messages, reports
 from reclock.server.copying import copy_in, copy_out
 from reclock.server.pipelines import Executions, executions_ahead
-from reclock.server.rows import DataRows, fields
+from reclock.server.rows import DataRows, RowFormat, RowFormats
 from reclock.server.statement_runner import Run, StatementRunner
 from reclock.server.stream import MessageStream, MessageTooLarge
 from reclock.server.values import decode, decode_columns, type_of
@@ -92,6 +93,7 @@ class ClientConnection:
         self._run = self._runner.run
         self._loop = asyncio.get_running_loop()
         self._portals: dict[str, Portal] = {}
+        self._formats = RowFormats()
         self._reported: dict[str, str] = {}
         self._changes_reported = -1
         session.notice = self._notice
@@ -214,13 +216,13 @@ class ClientConnection:
         results = self._session.execute_as_one(text)
         try:
             is_empty = True
-            while (result := await self._run(_next_rows, results)) is not None:
+            while (result := await self._run(_next_rows, results, self._formats)) is not None:
                 is_empty = False
                 answer, rows, piece = result
                 if rows is None:
                     self._complete(await self._finish_without_rows(answer))
                     continue
-                self._stream.send(messages.row_description(rows.fields))
+                self._stream.send(rows.format.description)
                 await self._send_rows(rows, piece)
                 self._complete(rows.tag(rows.count))
             if is_empty:
@@ -330,7 +332,7 @@ class ClientConnection:
             for parameter in zip(message.parameters, types, codes, strict=True)
         )
         if prepared.desc is not None:
-            fields(prepared.desc.columns, message.result_formats)
+            self._format(prepared.desc, message.result_formats)
         previous = self._portals.pop(message.portal, None)
         if previous is not None:
             previous.close()
@@ -345,16 +347,17 @@ class ClientConnection:
         else:
             cursors = self._session.statements.cursors
             if message.name in cursors:
-                self._stream.send(
-                    messages.row_description(fields(cursors.get(message.name).desc.columns, ()))
-                )
+                self._stream.send(self._format(cursors.get(message.name).desc).description)
                 return
             portal = self._portal(message.name)
             prepared, formats = portal.prepared, portal.formats
         if prepared.desc is None:
             self._stream.send(messages.NO_DATA)
         else:
-            self._stream.send(messages.row_description(fields(prepared.desc.columns, formats)))
+            self._stream.send(self._format(prepared.desc, formats).description)
+
+    def _format(self, desc: RelationDesc, codes: tuple[int, ...] = ()) -> RowFormat:
+        return self._formats.of(desc, codes, self._session.zone())
 
     async def _executions(self, bind: messages.Bind) -> Executions | None:
         """The executions of INSERTs that have arrived, from ``bind`` on. None if it is the only one,
@@ -408,7 +411,7 @@ class ClientConnection:
         piece, sent_rows = b"", 0
         if portal.rows is None:
             answer, portal.rows, piece, sent_rows = await self._run(
-                _begin, self._session, portal, message.limit
+                _begin, self._session, self._formats, portal, message.limit
             )
             if portal.rows is None:
                 portal.is_finished = True
@@ -468,7 +471,9 @@ def _insert_all(session: Session, executions: Executions) -> bool:
     return session.insert_all(inserts)
 
 
-def _next_rows(results: Iterator[Answer]) -> tuple[Answer, DataRows | None, bytes] | None:
+def _next_rows(
+    results: Iterator[Answer], formats: RowFormats
+) -> tuple[Answer, DataRows | None, bytes] | None:
     """The next statement's answer with the first piece of its rows, so that a small result needs
     only one turn of the thread."""
     answer = next(results, None)
@@ -476,16 +481,16 @@ def _next_rows(results: Iterator[Answer]) -> tuple[Answer, DataRows | None, byte
         return None
     if not isinstance(answer, Result) or answer.desc is None:
         return answer, None, b""
-    rows = DataRows(answer, ())
+    rows = DataRows(answer, formats.of(answer.desc, (), answer.zone))
     return answer, rows, rows.take()[0]
 
 
 def _begin(
-    session: Session, portal: Portal, limit: int
+    session: Session, formats: RowFormats, portal: Portal, limit: int
 ) -> tuple[Answer, DataRows | None, bytes, int]:
     answer = session.execute_prepared(portal.prepared, portal.values)
     if not isinstance(answer, Result) or answer.desc is None:
         return answer, None, b"", 0
-    rows = DataRows(answer, portal.formats)
+    rows = DataRows(answer, formats.of(answer.desc, portal.formats, answer.zone))
     piece, count = rows.take(limit)
     return answer, rows, piece, count

@@ -266,7 +266,8 @@ def _read(tag: bytes, reader: MessageReader) -> Frontend:
 
 
 def _formats(reader: MessageReader) -> tuple[int, ...]:
-    formats = tuple(reader.int16() for _ in range(reader.count()))
+    count = reader.count()
+    formats = struct.unpack(f"!{count}h", reader.take(2 * count))
     for code in formats:
         if code not in (0, 1):
             raise ProtocolViolation(f"unsupported format code: {code}", sqlstate="22023")

@@ -2,30 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
 
 from reclock.adapter.context.results import Result, slices
-from reclock.algebra.relations import Column
+from reclock.algebra.relations import Column, RelationDesc
 from reclock.errors import ProtocolViolation
-from reclock.server.messages import Field
+from reclock.server import messages
 from reclock.server.values import MessageBuffer, encoder, field
 
 _PIECE_BYTES = 1 << 18
 _COUNTED = frozenset({"SELECT", "FETCH"})
+_MOST_FORMATS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class RowFormat:
+    """How the rows of a result are sent: the message that describes them, and the encoding of
+    batches as messages."""
+
+    desc: RelationDesc
+    """Held, so that no other description has its identity."""
+    description: bytes
+    encode: Callable[[pa.RecordBatch], MessageBuffer]
+
+
+class RowFormats:
+    """The formats that one connection uses: repeated statements have the same. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._formats: dict[tuple[int, tuple[int, ...], str], RowFormat] = {}
+
+    def of(self, desc: RelationDesc, codes: tuple[int, ...], zone: str) -> RowFormat:
+        """The format of rows with these columns and format codes; timestamps as text are in
+        ``zone``. Raises ``ProtocolViolation`` for a wrong number of codes."""
+        # by identity: equal descriptions may differ in what a client sees, as text and varchar do
+        key = id(desc), codes, zone
+        if (known := self._formats.get(key)) is not None:
+            return known
+        if len(self._formats) >= _MOST_FORMATS:
+            self._formats.clear()
+        made = self._formats[key] = _row_format(desc, codes, zone)
+        return made
+
+
+def _row_format(desc: RelationDesc, codes: Sequence[int], zone: str) -> RowFormat:
+    fields = _fields(desc.columns, codes)
+    encode = encoder(desc.types, [field.format for field in fields], zone)
+    return RowFormat(desc, messages.row_description(fields), encode)
 
 
 class DataRows:
     """The rows of one result as ``DataRow`` messages. Not thread-safe."""
 
-    def __init__(self, result: Result, formats: Sequence[int]) -> None:
-        assert result.desc is not None
+    def __init__(self, result: Result, format: RowFormat) -> None:
         self.result = result
-        self.fields = fields(result.desc.columns, formats)
+        self.format = format
         self.count = 0
         self.is_done = False
         self.is_waiting = False
         """Whether the result has no more rows yet, but may have later."""
-        self._messages = self._encoded([field.format for field in self.fields])
+        self._messages = self._encoded()
         self._ahead: MessageBuffer | None = None
 
     def take(self, limit: int = 0) -> tuple[bytes, int]:
@@ -66,9 +105,8 @@ class DataRows:
         self._messages.close()
         self.result.close()
 
-    def _encoded(self, formats: Sequence[int]) -> Generator[MessageBuffer]:
-        assert self.result.desc is not None
-        encode = encoder(self.result.desc.types, formats, self.result.zone)
+    def _encoded(self) -> Generator[MessageBuffer]:
+        encode = self.format.encode
         for batch in self.result.batches:
             if self.result.is_live and not batch.num_rows:
                 yield encode(batch)
@@ -76,7 +114,7 @@ class DataRows:
                 yield encode(part)
 
 
-def fields(columns: Sequence[Column], formats: Sequence[int]) -> list[Field]:
+def _fields(columns: Sequence[Column], formats: Sequence[int]) -> list[messages.Field]:
     """The columns in the requested formats: none means text for all, one applies to all. Raises
     ``ProtocolViolation``."""
     if len(formats) not in (0, 1, len(columns)):

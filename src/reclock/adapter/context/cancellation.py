@@ -6,7 +6,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 
 import pyarrow as pa
@@ -33,6 +33,7 @@ class Cancellation:
         self._interrupts: list[Callable[[], None]] = []
         self._deadline = float("inf")
         self._timeout_ms = 0
+        self._check_planning = partial(self.check, "planning the query")
 
     def begin(self, timeout_ms: int) -> None:
         """Begin a statement: earlier requests to cancel do not count. 0 is no timeout."""
@@ -67,18 +68,14 @@ class Cancellation:
         if self.is_late:
             raise StatementTimeout(self._timeout_ms, detail=waiting_for)
 
-    @contextmanager
-    def in_consensus(self) -> Iterator[None]:
+    def in_consensus(self) -> AbstractContextManager[None]:
         """Inside the block, the statement also ends in time while this thread waits for
         consensus."""
-        with interruptible(self.check):
-            yield
+        return interruptible(self.check)
 
-    @contextmanager
-    def in_planning(self) -> Iterator[None]:
+    def in_planning(self) -> AbstractContextManager[None]:
         """Inside the block, the statement also ends in time while this thread plans a query."""
-        with interruptible_planning(partial(self.check, "planning the query")):
-            yield
+        return interruptible_planning(self._check_planning)
 
     def wait(self, seconds: float) -> None:
         """Wait. Raises ``QueryCanceled``, at once."""

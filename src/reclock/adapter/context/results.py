@@ -22,6 +22,9 @@ _SLICE_ROWS, _SLICE_BYTES = 1 << 13, 1 << 18
 
 def slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """The batch in slices that are small enough to be written at once."""
+    if batch.num_rows == 1:
+        yield batch
+        return
     rows = max(1, min(_SLICE_ROWS, _SLICE_BYTES * batch.num_rows // max(1, batch.nbytes)))
     for start in range(0, batch.num_rows, rows):
         yield batch.slice(start, rows)

@@ -3,15 +3,15 @@ they find: these plans serve other values too."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 from sqlglot import exp
 
 from reclock.algebra.relations import TypeName
 from reclock.plan.relational import Filter, Map, Plan, inputs, with_inputs
-from reclock.plan.scalar_trees import rewrite, walk
+from reclock.plan.scalar_trees import children, walk, with_children
 from reclock.plan.scalars import Call, Cast, Literal, Parameter, Scalar
 from reclock.sql.parameters import constant
 from reclock.sql.queries.coercion import coerce
@@ -22,6 +22,11 @@ _TYPES = frozenset(
     {TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT, TypeName.TEXT, TypeName.BPCHAR}
 )
 """Types whose constants are planned alike, whatever their value."""
+
+T = TypeVar("T")
+
+Binder: TypeAlias = Callable[[Sequence[Any]], T]
+"""Gives a part of a plan with values for its parameters."""
 
 
 def is_lookup(node: exp.Expr, planned: object) -> bool:
@@ -44,31 +49,68 @@ def is_lookup(node: exp.Expr, planned: object) -> bool:
     )
 
 
-def with_values(plan: Plan, values: Sequence[Any]) -> Plan:
-    """The plan of a lookup with these values, none NULL, for its parameters."""
+def binder(plan: Plan) -> Binder[Plan]:
+    """Prepare the plan of a lookup for many executions: what it returns gives the plan with values,
+    none NULL, for the parameters."""
+    return _plan_binder(plan) or (lambda values: plan)
 
-    def value_of(parameter: Parameter) -> Literal:
-        return constant(values[parameter.number - 1], parameter.type)
 
-    def bind(scalar: Scalar) -> Scalar | None:
-        match scalar:
-            case Parameter():
-                return value_of(scalar)
-            case Cast(Parameter() as parameter, type):
-                return coerce(value_of(parameter), type)
+def _plan_binder(plan: Plan) -> Binder[Plan] | None:
+    """None if the plan has no parameters."""
+    parts = inputs(plan)
+    bind_inputs = _all_binder(parts, [_plan_binder(part) for part in parts])
+    scalars = _scalars(plan)
+    bind_scalars = _all_binder(scalars, [_scalar_binder(scalar) for scalar in scalars])
+    if bind_inputs is None and bind_scalars is None:
         return None
 
-    def visit(plan: Plan) -> Plan:
-        bound = with_inputs(plan, [visit(part) for part in inputs(plan)])
-        if isinstance(bound, Filter):
-            return replace(
-                bound, predicates=tuple(rewrite(predicate, bind) for predicate in bound.predicates)
-            )
-        if isinstance(bound, Map):
-            return replace(bound, scalars=tuple(rewrite(scalar, bind) for scalar in bound.scalars))
-        return bound
+    def bind(values: Sequence[Any]) -> Plan:
+        bound = plan if bind_inputs is None else with_inputs(plan, bind_inputs(values))
+        return bound if bind_scalars is None else _with_scalars(bound, bind_scalars(values))
 
-    return visit(plan)
+    return bind
+
+
+def _scalars(plan: Plan) -> tuple[Scalar, ...]:
+    """The scalars in which a lookup may have parameters."""
+    match plan:
+        case Filter():
+            return plan.predicates
+        case Map():
+            return plan.scalars
+    return ()
+
+
+def _with_scalars(plan: Plan, scalars: Sequence[Scalar]) -> Plan:
+    """The plan with these in the place of its ``_scalars``."""
+    match plan:
+        case Filter():
+            return replace(plan, predicates=tuple(scalars))
+        case Map():
+            return replace(plan, scalars=tuple(scalars))
+    return plan
+
+
+def _scalar_binder(scalar: Scalar) -> Binder[Scalar] | None:
+    """None if the scalar has no parameters."""
+    match scalar:
+        case Parameter(number, type):
+            return lambda values: constant(values[number - 1], type)
+        case Cast(Parameter(number, type), target):
+            return lambda values: coerce(constant(values[number - 1], type), target)
+    parts = children(scalar)
+    bind_parts = _all_binder(parts, [_scalar_binder(part) for part in parts])
+    if bind_parts is None:
+        return None
+    return lambda values: with_children(scalar, bind_parts(values))
+
+
+def _all_binder(parts: Sequence[T], binders: Sequence[Binder[T] | None]) -> Binder[list[T]] | None:
+    """Binds all parts, each by its binder; None if none has parameters."""
+    if not any(binders):
+        return None
+    pairs = list(zip(parts, binders, strict=True))
+    return lambda values: [part if bind is None else bind(values) for part, bind in pairs]
 
 
 def _parameters(part: Any) -> Iterator[Parameter]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from reclock.adapter.context.results import Result
 from reclock.adapter.context.users import Users
-from reclock.adapter.planning.lookup_plans import with_values
+from reclock.adapter.planning.lookup_plans import Binder, binder
 from reclock.algebra.relations import ScalarType
 from reclock.plan.relational import Plan, collections
 from reclock.plan.temporal import reads_now
@@ -66,6 +66,8 @@ class CachedPlan:
     answer: tuple[pa.RecordBatch, ...] | None = None
     template: InsertTemplate | None = None
     _definition: Definition | None = None
+    _binders: tuple[Binder[Plan], Binder[Plan]] | None = None
+    """Of the statement's plan and of its definition, once ``with_values`` has made them."""
 
     def definition_of(self, plan: Plan, catalog: PlannerCatalog) -> Definition:
         """The definition of a plan at the catalog that the statement was planned at. That of the
@@ -80,9 +82,12 @@ class CachedPlan:
         """The plan of a lookup (see ``is_lookup``) with values for its parameters."""
         assert isinstance(self.statement, Select | Modify)
         definition = self.definition_of(self.statement.plan, catalog)
-        plan = bound = with_values(self.statement.plan, values)
+        if self._binders is None:
+            self._binders = binder(self.statement.plan), binder(definition.plan)
+        bind, bind_definition = self._binders
+        plan = bound = bind(values)
         if definition.plan is not self.statement.plan:
-            bound = with_values(definition.plan, values)
+            bound = bind_definition(values)
         return CachedPlan(
             replace(self.statement, plan=plan), _definition=replace(definition, plan=bound)
         )

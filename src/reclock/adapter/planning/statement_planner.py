@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from reclock.adapter.context.users import Users
 from reclock.adapter.planning.authorization import authorize
@@ -28,20 +28,26 @@ from reclock.sql.statements.tables.modify_syntax import InsertStatement
 from reclock.sql.syntax.parse import ParsedStatement
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class StatementPlanner:
-    """The roles of a session and what names mean in it, at the moment of a statement. ``names``
-    come from the session's variables; each catalog adds the names of the roles."""
+    """The roles of a session and what names mean in it. ``names`` come from the session's
+    variables; each catalog adds the names of the roles."""
 
     users: Users
     names: SessionNames
+    _named: tuple[object, SessionNames] | None = field(default=None, init=False)
+    """What ``names_at`` returned last, and for which content of the catalog."""
 
     def names_at(self, catalog: PlannerCatalog) -> SessionNames:
         """What names mean at ``catalog``, with the schemas of the search path that exist there and
         the values of ``session_user`` and ``current_user``."""
         assert catalog.snapshot is not None
+        if self._named is not None and self._named[0] is catalog.snapshot.content:
+            return self._named[1]
         path = catalog.existing_schemas(self.names.search_path, self.names.database)
-        return self.users.named(self.names, catalog.snapshot, path)
+        names = self.users.named(self.names, catalog.snapshot, path)
+        self._named = catalog.snapshot.content, names
+        return names
 
     def plan(
         self,

@@ -21,7 +21,7 @@ from reclock.controllers.implied import dataflow
 from reclock.errors import NoReplicas
 from reclock.introspection.overview import last_refreshes
 from reclock.plan.explain import describe, explain, explain_tree
-from reclock.plan.relational import Plan, collections
+from reclock.plan.relational import Plan
 from reclock.plan.rules import Stage, stages
 from reclock.protocol.introspection import IntrospectionType
 from reclock.sql.catalog.entries import IndexEntry
@@ -168,7 +168,7 @@ def _timestamp_lines(query: QueryExecution) -> list[str]:
         f"oracle read timestamp: {ready.time.oracle_read_ts}",
     ]
     frontiers = read_time.frontiers_of(query.environment, ready.groups)
-    read = sorted(collections(ready.plan))
+    read = sorted(ready.reads)
     tables = [collection.source_id for collection in read if collection.group == TABLES]
     # The log is read before the versions: writes that leave it in between are in the version
     # that is pinned then.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import uuid
+import secrets
 from collections.abc import Iterator, Mapping, Set
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -60,6 +60,7 @@ class ReadPlan:
     time: ReadTime
     plan: Plan
     indexes: tuple[IndexEntry, ...]
+    reads: frozenset[StorageCollectionId]
     groups: frozenset[str]
     """The frontier groups it reads. System relations, and tables that the transaction creates,
     belong to none."""
@@ -168,20 +169,25 @@ class QueryExecution:
             return Result(
                 self.select.tag,
                 self.select.desc,
-                _closing(self._limited(chain(first, batches)), active_peek, scope.pop_all()),
+                self._delivered(chain(first, batches), active_peek, scope.pop_all()),
                 at=None if ready.time is NO_TIME else ready.time.at,
             )
 
-    def _limited(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Stop the computation at the session's limit. Raises ``ResultTooLarge``."""
+    def _delivered(
+        self, batches: Iterator[pa.RecordBatch], active_peek: ActivePeek, scope: ExitStack
+    ) -> Iterator[pa.RecordBatch]:
+        """The batches, up to the session's limit; ``scope`` ends with them. Raises
+        ``ResultTooLarge``, ``ClusterDropped``."""
         is_limited = self.changes is None and not self.is_export
         limit_bytes = self.context.variables.max_result_bytes if is_limited else 0
         size = 0
-        for batch in batches:
-            size += batch.nbytes
-            if 0 < limit_bytes < size:
-                raise ResultTooLarge(limit_bytes)
-            yield batch
+        with scope:
+            for batch in batches:
+                size += batch.nbytes
+                if 0 < limit_bytes < size:
+                    raise ResultTooLarge(limit_bytes)
+                active_peek.check()
+                yield batch
 
     @property
     def definition(self) -> Definition:
@@ -191,15 +197,15 @@ class QueryExecution:
 
     def time_of(self) -> ReadTime:
         """The time that the query reads at. The collections that it reads exist afterwards."""
-        definition = self.definition.plan
-        self._await_controllers(definition)
-        read = self._groups(definition)
+        definition = self.definition
+        self._await_controllers(definition.reads)
+        read = self._groups(definition.reads)
 
         def choose(groups: frozenset[str]) -> ReadTime:
             return self._last_complete(self._choose(groups), read)
 
         if self.transaction is not None:
-            return self.transaction.time_of(definition, self.select, self.catalog, choose)
+            return self.transaction.time_of(definition.plan, self.select, self.catalog, choose)
         return choose(read)
 
     def prepare(self) -> ReadPlan:
@@ -209,11 +215,12 @@ class QueryExecution:
         after = self.changes.after if self.changes is not None else None
         usable = self._usable_indexes(time.at if after is None else after, time.at)
         if not usable:
-            plan = self.definition.plan
-            return ReadPlan(time, plan, (), self._groups(plan))
+            reads = self.definition.reads
+            return ReadPlan(time, self.definition.plan, (), reads, self._groups(reads))
         with self.context.cancellation.in_planning():
             plan, chosen = arranged(self.select.plan, self.catalog, usable)
-        return ReadPlan(time, plan, chosen, self._groups(plan))
+        reads = collections(plan)
+        return ReadPlan(time, plan, chosen, reads, self._groups(reads))
 
     def _choose(self, groups: frozenset[str]) -> ReadTime:
         as_of = self.select.as_of
@@ -271,11 +278,7 @@ class QueryExecution:
             entry = self.catalog.entry(entry.on)
         if entry is not None:
             return str(entry.name)
-        read = (
-            self.catalog.kept_in(id)
-            for id in collections(self.definition.plan)
-            if id.group == group
-        )
+        read = (self.catalog.kept_in(id) for id in self.definition.reads if id.group == group)
         return (
             '", "'.join(
                 sorted(unquoted_name(relation.name) for relation in read if relation is not None)
@@ -332,16 +335,17 @@ class QueryExecution:
         Those therefore work without any cluster. A query of constants requires that the active
         cluster exists. Raises ``UnknownObject``.
         """
-        reads = collections(self.select.plan)
+        definition, plan = self.definition, self.select.plan
+        reads = definition.reads if definition.plan is plan else collections(plan)
         is_about_system = all(id.is_system for id in reads)
         if is_about_system and (reads or self.select.tag == "SHOW"):
             return SYSTEM_CLUSTER_ID
         active = self.context.active_cluster()
         return SYSTEM_CLUSTER_ID if is_about_system else active
 
-    def _await_controllers(self, definition: Plan) -> None:
-        """Wait until the controllers have created the collections that the query reads."""
-        if groups_of(definition, self.created):
+    def _await_controllers(self, reads: frozenset[StorageCollectionId]) -> None:
+        """Wait until the controllers have created these collections, which the query reads."""
+        if groups_of(reads, self.created):
             self.context.await_storage()
         self.controller().await_frontier(self.context.catalog_ts, self.context.cancellation.pause)
 
@@ -357,10 +361,10 @@ class QueryExecution:
     def created(self) -> Set[GlobalId]:
         return self.transaction.created if self.transaction is not None else frozenset()
 
-    def _groups(self, plan: Plan) -> frozenset[str]:
-        """The frontier groups it reads; with ``AS OF`` also those of the system relations that
-        storage manages."""
-        return groups_of(plan, self.created, is_as_of=self._is_as_of)
+    def _groups(self, reads: frozenset[StorageCollectionId]) -> frozenset[str]:
+        """The frontier groups of these collections; with ``AS OF`` also those of the system
+        relations that storage manages."""
+        return groups_of(reads, self.created, is_as_of=self._is_as_of)
 
     @property
     def _is_as_of(self) -> bool:
@@ -369,7 +373,7 @@ class QueryExecution:
     def peek(self, ready: ReadPlan) -> Peek:
         """The peek, with the rows of system relations in it; the replica reads the other
         collections."""
-        read, at = collections(ready.plan), ready.time.at
+        read, at = ready.reads, ready.time.at
         peek_rows = PeekRows(
             self.context, self.transaction, self.provided, self._is_as_of, self.start
         )
@@ -381,7 +385,7 @@ class QueryExecution:
         )
         dataflows = frozenset(index.id for index in ready.indexes)
         return Peek(
-            uuid.uuid4().hex,
+            secrets.token_hex(16),
             self.context.catalog_ts,
             at,
             ready.plan,
@@ -420,29 +424,23 @@ def with_indexes(
 
 
 def groups_of(
-    plan: Plan, created: Set[GlobalId] = frozenset(), *, is_as_of: bool = False
+    reads: Set[StorageCollectionId],
+    created: Set[GlobalId] = frozenset(),
+    *,
+    is_as_of: bool = False,
 ) -> frozenset[str]:
-    """The frontier groups that a plan reads.
+    """The frontier groups of the collections that a plan reads.
 
     System relations belong to none, since they are read as they are now; with ``AS OF``, those that
     storage manages are read as of that time. The tables that the transaction has ``created``, and
     temporary tables, belong to none.
     """
-    read = [
-        id
-        for id in collections(plan)
-        if id.has_times or (is_as_of and id.is_system and id.collection is CollectionType.TABLE)
-    ]
-    return frozenset(id.group for id in read if id.source_id not in created)
-
-
-def _closing(
-    batches: Iterator[pa.RecordBatch], active_peek: ActivePeek, scope: ExitStack
-) -> Iterator[pa.RecordBatch]:
-    with scope:
-        for batch in batches:
-            active_peek.check()
-            yield batch
+    return frozenset(
+        id.group
+        for id in reads
+        if (id.has_times or (is_as_of and id.is_system and id.collection is CollectionType.TABLE))
+        and id.source_id not in created
+    )
 
 
 def run_query(context: StatementContext, select: Select, transaction: Transaction | None) -> Result:

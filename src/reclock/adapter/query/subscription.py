@@ -74,7 +74,7 @@ class ChangeInputs:
     def groups(self) -> frozenset[str]:
         """The frontier groups it reads, including that of the introspection of replicas and
         processes."""
-        return groups_of(self.plan, is_as_of=True)
+        return groups_of(collections(self.plan), is_as_of=True)
 
 
 @dataclass(slots=True)

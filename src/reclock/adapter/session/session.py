@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
 from reclock.adapter.context.advisory_locks import SessionAdvisoryLocks
@@ -66,6 +65,8 @@ class Session:
         self.variables = SessionVariables(
             settings | configured(snapshot, self.users.session_id) | started
         )
+        self._planner: tuple[tuple[int, Users], StatementPlanner] | None = None
+        """What ``planner`` returned last, and for which variables and roles."""
         self.activity = Activity(environment)
         self.statements = SessionStatements()
         self.sequences = SessionSequences(environment.stores.sequences)
@@ -144,7 +145,7 @@ class Session:
     ) -> PreparedStatement:
         """Prepare the only statement of ``text``. None in ``types`` leaves a parameter's type to
         the context."""
-        self.cancellation.begin(self.variables.statement_timeout_ms)
+        self._begin_statement()
         catalog = self.transactions.catalog
         names = self.planner.names_at(catalog)
         with self.cancellation.in_planning():
@@ -180,7 +181,7 @@ class Session:
         cluster = self.variables.get("cluster")
 
         def work() -> bool:
-            self.cancellation.begin(self.variables.statement_timeout_ms)
+            self._begin_statement()
             with self.cancellation.in_consensus():
                 catalog, read_ts = self.transactions.present()
                 first = insert.prepared.bound([column[0] for column in insert.columns])
@@ -203,17 +204,23 @@ class Session:
 
     @property
     def planner(self) -> StatementPlanner:
-        """Plans a statement of this session at this moment."""
-        now = partial(datetime.fromtimestamp, self.transactions.now / 1000, UTC)
-        environment = self.environment
+        """Plans a statement of this session. It stays the same until a variable or a role
+        changes."""
+        key = self.variables.changes, self.users
+        if self._planner is None or self._planner[0] != key:
+            self._planner = key, self._new_planner()
+        return self._planner[1]
+
+    def _new_planner(self) -> StatementPlanner:
+        stores = self.environment.stores
         return StatementPlanner(
             self.users,
             replace(
                 self.variables.names,
-                installation_id=environment.stores.mark.id,
-                now=now,
-                started_at=datetime.fromtimestamp(environment.stores.opened_at / 1000, UTC),
-                clock=lambda: datetime.fromtimestamp(environment.stores.clock() / 1000, UTC),
+                installation_id=stores.mark.id,
+                now=lambda: datetime.fromtimestamp(self.transactions.now / 1000, UTC),
+                started_at=datetime.fromtimestamp(stores.opened_at / 1000, UTC),
+                clock=lambda: datetime.fromtimestamp(stores.clock() / 1000, UTC),
             ),
         )
 
@@ -246,8 +253,12 @@ class Session:
 
     # --- one statement ---
 
-    def _parse(self, text: str) -> list[ParsedStatement]:
+    def _begin_statement(self) -> None:
         self.cancellation.begin(self.variables.statement_timeout_ms)
+        self.transactions.begin_statement()
+
+    def _parse(self, text: str) -> list[ParsedStatement]:
+        self._begin_statement()
         try:
             with self.cancellation.in_planning():
                 return parse(text)
@@ -265,7 +276,7 @@ class Session:
         return replace(answer.with_blanks(), zone=self.zone())
 
     def _execute_cancelable(self, parsed: ParsedStatement, parameters: Parameters) -> Answer:
-        self.cancellation.begin(self.variables.statement_timeout_ms)
+        self._begin_statement()
         with self.cancellation.in_consensus():
             if isinstance(parsed.node, TransactionStatement):
                 return self._control_transaction(parsed)

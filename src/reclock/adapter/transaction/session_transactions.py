@@ -85,6 +85,7 @@ class SessionTransactions:
         self._has_statements = False
         self._savepoints: list[Savepoint] = []
         self._temporary_before, self._began_at = self.temporary.state, MINIMUM
+        self._statement_began_at: Timestamp | None = None
 
     # --- blocks ---
 
@@ -172,10 +173,18 @@ class SessionTransactions:
         """The transaction of the block that a BEGIN opened."""
         return None if self._is_implicit else self._block
 
+    def begin_statement(self) -> None:
+        """A statement begins: outside a block, with a ``now`` of its own."""
+        self._statement_began_at = None
+
     @property
     def now(self) -> Timestamp:
-        """When the block began; outside a block, the present."""
-        return self._environment.stores.clock() if self._block is None else self._began_at
+        """When the block began; outside a block, when the statement first asked."""
+        if self._block is not None:
+            return self._began_at
+        if self._statement_began_at is None:
+            self._statement_began_at = self._environment.stores.clock()
+        return self._statement_began_at
 
     # --- statements ---
 

@@ -95,7 +95,7 @@ def _answer(
     read = inputs[lookup.get.collection]
     if not isinstance(read, TableInput) or not read.has_updates or read.table.num_rows > _AT_ONCE:
         return None
-    rows = read.table.filter(pc.less_equal(read.table[TIME_COLUMN], as_of))
+    rows = _until(read.table, as_of)
     for column, values in lookup.named:
         rows = _rows_with(rows, lookup.get.desc.names[column], values)
     rows = _repeated(rows, lookup.get.desc)
@@ -192,6 +192,13 @@ def _updates_with(
     )
 
 
+def _until(updates: pa.Table, as_of: Timestamp) -> pa.Table:
+    """The updates at times up to ``as_of``. For a few updates, numpy is many times as fast as
+    Arrow."""
+    is_past = updates[TIME_COLUMN].to_numpy() <= as_of
+    return updates if is_past.all() else updates.filter(pa.array(is_past))
+
+
 def _rows_with(updates: pa.Table, column: str, values: Values) -> pa.Table:
     return updates.filter(
         pc.is_in(updates[column], _array(values, updates.schema.field(column).type))
@@ -277,7 +284,7 @@ def _repeated(updates: pa.Table, desc: RelationDesc) -> pa.Table | None:
     """Each row as often as its diffs add up to; None if a sum is negative, which an engine
     reports, or if Arrow cannot compare the rows."""
     rows = updates.select(desc.names)
-    if pc.all(pc.equal(updates[DIFF_COLUMN], 1)).as_py() or not updates.num_rows:
+    if (updates[DIFF_COLUMN].to_numpy() == 1).all():
         return rows
     if any(map(pa.types.is_nested, rows.schema.types)):
         return None

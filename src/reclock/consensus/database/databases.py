@@ -7,8 +7,8 @@ import os
 import sqlite3
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -55,12 +55,54 @@ class ConsensusDatabase:
     is_outage: Callable[[sa.exc.DBAPIError], bool]
     is_full: Callable[[sa.exc.DBAPIError], bool]
     watch: Callable[[], Watch]
-    fetch: Callable[[str], list[tuple[Any, ...]]]
-    """The rows of a SELECT, as ``looker`` sees them, by the driver alone: SQLAlchemy's work for an
-    execution costs five times as much as a small read. Raises the driver's errors."""
+    bare: BareConnections
+    """For ``fetch``."""
+
+    def fetch(self, query: str) -> list[tuple[Any, ...]]:
+        """The rows of a SELECT, as ``looker`` sees them, by the driver alone: SQLAlchemy's work for
+        an execution costs many times as much as a small read. Raises the driver's errors."""
+        return self.bare.fetch(query)
 
     def dispose(self, *, close: bool = True) -> None:
+        self.bare.dispose(close=close)
         self.creator.dispose(close=close)  # the four share one pool
+
+
+class BareConnections:
+    """Connections of the driver that never return to SQLAlchemy's pool, for small reads: one for
+    each thread that reads at the same time."""
+
+    def __init__(self, engine: sa.Engine, prepare: Callable[[Any], object]) -> None:
+        """``prepare`` is called with each new connection."""
+        self._engine, self._prepare = engine, prepare
+        self._idle: deque[Any] = deque()
+
+    def fetch(self, query: str) -> list[tuple[Any, ...]]:
+        """The rows of a SELECT. Raises the driver's errors."""
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self._open()
+        try:
+            rows: list[tuple[Any, ...]] = connection.execute(query).fetchall()
+        except BaseException:
+            connection.close()
+            raise
+        self._idle.append(connection)
+        return rows
+
+    def dispose(self, *, close: bool) -> None:
+        """Forget the idle connections; those of a parent process are not closed."""
+        idle, self._idle = self._idle, deque()
+        for connection in idle if close else ():
+            connection.close()
+
+    def _open(self) -> Any:
+        pooled = self._engine.raw_connection()
+        connection = pooled.driver_connection
+        pooled.detach()
+        self._prepare(connection)
+        return connection
 
 
 def open_database(url_text: str) -> ConsensusDatabase:
@@ -107,14 +149,8 @@ def _sqlite(url: sa.URL) -> ConsensusDatabase:
         ),
         is_full=lambda error: _sqlite_code(error) == sqlite3.SQLITE_FULL,
         watch=partial(SqliteWatch, str(path)),
-        fetch=lambda query: _sqlite_rows(engine, query),
+        bare=BareConnections(engine, lambda connection: None),
     )
-
-
-def _sqlite_rows(engine: sa.Engine, query: str) -> list[tuple[Any, ...]]:
-    with closing(engine.raw_connection()) as pooled:
-        rows: list[tuple[Any, ...]] = pooled.cursor().execute(query).fetchall()
-        return rows
 
 
 def _create_private(path: Path) -> None:
@@ -186,23 +222,12 @@ def _postgresql(url: sa.URL) -> ConsensusDatabase:
         is_outage=lambda error: isinstance(error, sa.exc.OperationalError | sa.exc.InterfaceError),
         is_full=lambda error: getattr(error.orig, "sqlstate", None) == "53100",
         watch=lambda: PostgresWatch(_connect(url, **_KEEPALIVES)),
-        fetch=lambda query: _postgresql_rows(engine, query),
+        bare=BareConnections(engine, _set_autocommit),
     )
 
 
-def _postgresql_rows(engine: sa.Engine, query: str) -> list[tuple[Any, ...]]:
-    with closing(engine.raw_connection()) as pooled:
-        connection = pooled.driver_connection
-        assert isinstance(connection, InterruptibleConnection)
-        connection.autocommit = True  # no BEGIN and ROLLBACK around it
-        try:
-            return connection.execute(query).fetchall()
-        except BaseException:
-            pooled.invalidate()
-            raise
-        finally:
-            if not connection.closed:
-                connection.autocommit = False
+def _set_autocommit(connection: InterruptibleConnection) -> None:
+    connection.autocommit = True  # no BEGIN and ROLLBACK around a read
 
 
 def _postgresql_now(connection: sa.Connection) -> Timestamp:

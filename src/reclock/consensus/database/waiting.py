@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 from types import TracebackType
+
+from reclock.interruption import ContextValue
 
 Check = Callable[[str], object]
 """Raises if the statement should stop waiting. The argument says what it waits for."""
@@ -17,15 +18,10 @@ CHECK_INTERVAL_S = 0.05
 _check: ContextVar[Check | None] = ContextVar("check", default=None)
 
 
-@contextmanager
-def interruptible(check: Check | None) -> Iterator[None]:
+def interruptible(check: Check | None) -> ContextValue[Check | None]:
     """Within the block, this thread calls ``check`` repeatedly while it waits for consensus. None
     makes waits uninterruptible."""
-    token = _check.set(check)
-    try:
-        yield
-    finally:
-        _check.reset(token)
+    return ContextValue(_check, check)
 
 
 def check(waiting_for: str) -> None:

@@ -23,13 +23,16 @@ class Definition:
     plan: Plan
     relations: frozenset[GlobalId]
     """The relations and views that the query reads, directly or through views."""
+    reads: frozenset[StorageCollectionId]
+    """The collections that ``plan`` reads."""
 
 
 def definition_of(plan: Plan, catalog: PlannerCatalog) -> Definition:
     """The definition of the query that was planned as ``plan``. It uses no index, and is ``plan``
     itself if that reads no view."""
-    if not collections(plan):
-        return Definition(plan, frozenset())
+    reads = collections(plan)
+    if not reads:
+        return Definition(plan, frozenset(), reads)
     relations: set[GlobalId] = set()
 
     def note(collection: StorageCollectionId) -> None:
@@ -37,7 +40,9 @@ def definition_of(plan: Plan, catalog: PlannerCatalog) -> Definition:
         relations.update([entry.id] if entry is not None else [])
 
     expanded = expand(plan, catalog, note)
-    return Definition(plan if expanded == plan else expanded, frozenset(relations))
+    if expanded == plan:
+        return Definition(plan, frozenset(relations), reads)
+    return Definition(expanded, frozenset(relations), collections(expanded))
 
 
 def expand(plan: Plan, catalog: PlannerCatalog, instead: Instead = lambda collection: None) -> Plan:
