@@ -99,6 +99,20 @@ def test_a_repeated_read_sees_every_commit_before_it(counting: Consensus) -> Non
         read()
 
 
+def test_a_repeated_read_keeps_a_connection_of_its_own(counting: Consensus) -> None:
+    checkouts: list[object] = []
+    sa.event.listen(
+        counting._database.looker.pool, "checkout", lambda *connection: checkouts.append(connection)
+    )
+    read = counting.repeated(sa.select(counter.c.value))
+    for _ in range(3):
+        assert [tuple(row) for row in read()] == [(0,)]
+    assert len(checkouts) == 1
+    counting.close()
+    assert [tuple(row) for row in read()] == [(0,)]
+    assert len(checkouts) == 2
+
+
 def test_a_read_keeps_no_writes(counting: Consensus) -> None:
     with contextlib.suppress(sa.exc.InternalError):  # PostgreSQL refuses, SQLite forgets
         counting.read(increment)

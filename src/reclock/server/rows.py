@@ -38,7 +38,7 @@ class RowFormats:
     def of(self, desc: RelationDesc, codes: tuple[int, ...], zone: str) -> RowFormat:
         """The format of rows with these columns and format codes; timestamps as text are in
         ``zone``. Raises ``ProtocolViolation`` for a wrong number of codes."""
-        # by identity: equal descriptions may differ in what a client sees, as text and varchar do
+        # by identity: to compare two descriptions costs as much as to make a format
         key = id(desc), codes, zone
         if (known := self._formats.get(key)) is not None:
             return known
