@@ -28,6 +28,7 @@ from benchmarks import (
     tpch,
     upserts,
     views,
+    wire_ceiling,
 )
 
 BENCHMARKS = {
@@ -54,6 +55,7 @@ BENCHMARKS = {
     "tpch": tpch.main,
     "upserts": upserts.main,
     "views": views.main,
+    "wire_ceiling": wire_ceiling.main,
 }
 
 

@@ -49,12 +49,12 @@ def main() -> None:
                 _fill(dsn)
             for name, (query, parameters) in STATEMENTS.items():
                 for clients in CLIENTS:
-                    _compare(
+                    compare(
                         f"{name}, {clients} clients",
                         places,
-                        lambda dsn: _rate(dsn, query, parameters, clients),  # noqa: B023
+                        lambda dsn: rate(dsn, query, parameters, clients),  # noqa: B023
                     )
-            _compare("executemany of INSERT", places, _many_rate)
+            compare("executemany of INSERT", places, _many_rate)
             arrived = [_arrived(dsn) for dsn in places.values()]
             assert arrived[0] == arrived[1] == arrived[2], arrived
     finally:
@@ -70,7 +70,7 @@ def _fill(dsn: str) -> None:
                 copy.write_row((n, f"number {n}"))
 
 
-def _compare(name: str, places: dict[str, str], rate: Callable[[str], float]) -> None:
+def compare(name: str, places: dict[str, str], rate: Callable[[str], float]) -> None:
     """``rate`` is executions a second. The servers take turns; of each the median is printed."""
     runs = [[rate(dsn) for dsn in places.values()] for _ in range(RUNS)]
     medians = dict(zip(places, map(median, zip(*runs, strict=True)), strict=True))
@@ -82,7 +82,7 @@ def _compare(name: str, places: dict[str, str], rate: Callable[[str], float]) ->
     )
 
 
-def _rate(dsn: str, query: str, parameters: int, clients: int) -> float:
+def rate(dsn: str, query: str, parameters: int, clients: int) -> float:
     counts: list[int] = []
     together = threading.Barrier(clients)
 
