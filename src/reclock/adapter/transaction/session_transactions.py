@@ -85,7 +85,7 @@ class SessionTransactions:
         self._has_statements = False
         self._savepoints: list[Savepoint] = []
         self._temporary_before, self._began_at = self.temporary.state, MINIMUM
-        self._statement_began_at: Timestamp | None = None
+        self._statement_began_at = environment.stores.clock()
 
     # --- blocks ---
 
@@ -175,16 +175,12 @@ class SessionTransactions:
 
     def begin_statement(self) -> None:
         """A statement begins: outside a block, with a ``now`` of its own."""
-        self._statement_began_at = None
+        self._statement_began_at = self._environment.stores.clock()
 
     @property
     def now(self) -> Timestamp:
-        """When the block began; outside a block, when the statement first asked."""
-        if self._block is not None:
-            return self._began_at
-        if self._statement_began_at is None:
-            self._statement_began_at = self._environment.stores.clock()
-        return self._statement_began_at
+        """When the block began; outside a block, when the statement began."""
+        return self._statement_began_at if self._block is None else self._began_at
 
     # --- statements ---
 
