@@ -24,6 +24,7 @@ from fixtures.plans import (
     get,
     lit,
     row_text,
+    rows,
     table,
 )
 
@@ -51,6 +52,7 @@ from reclock.plan.relational import (
     Distinct,
     Except,
     Filter,
+    Get,
     Intersect,
     Join,
     JoinKind,
@@ -168,6 +170,35 @@ def test_a_row_with_a_negative_multiplicity_is_an_error_with_a_way_out_and_never
     assert (raised.value.sqlstate, "snapshot" in str(raised.value.hint)) == ("XX001", True)
 
 
+@ALSO_REMOTE
+def test_rows_that_agree_in_what_is_read_do_not_hide_a_negative_multiplicity(
+    engine: Engine, lake: Lake
+) -> None:
+    damaged = Get(U2, "damaged", DESC, may_be_negative=True)
+    names = Project(damaged, (0,), desc_of(TEXT))
+    plans = [
+        names,
+        reduce(damaged, (), aggregate("count")),
+        reduce(damaged, (0,), aggregate("sum", ref(damaged, 2))),
+        Distinct(names),
+        Join(names, get(U3, DESC), JoinKind.SEMI, ((0, 0),), (), desc_of(TEXT)),
+    ]
+    if engine.name == "spark":
+        plans = plans[:2]
+    first = [change("a", 1.0, 5, 2), *(change("b", float(i), 5) for i in range(9))]
+    inputs = {
+        U2: append(lake, U2, [*first, change("a", 1.0, 6, -1), change("a", 2.0, 7, -1)]),
+        U3: append(lake, U3, [change("a", 1.0, 5)]),
+    }
+    for plan in plans:
+        assert answer(engine, plan, inputs, at=6)
+        rows(engine.compare(plan, inputs, Timestamp(6), Timestamp(5), {}))
+        with pytest.raises(NegativeMultiplicity):
+            answer(engine, plan, inputs, at=7)
+        with pytest.raises(NegativeMultiplicity):
+            rows(engine.compare(plan, inputs, Timestamp(7), Timestamp(6), {}))
+
+
 def test_columns_that_nobody_reads_do_not_change_multiplicities(engine: Engine, lake: Lake) -> None:
     inputs = append(
         lake,
@@ -253,8 +284,8 @@ def test_what_could_fail_is_evaluated_only_for_rows_that_are_there(
         (Join(texts, texts, JoinKind.LEFT, ((0, 0),), (call(">", half(texts, 1), 0.3),), both), 2),
         (Join(texts, texts, JoinKind.ANTI, ((0, 0),), (call(">", half(texts), 0.3),), DESC), 1),
     ]
-    for plan, rows in plans:
-        assert len(answer(engine, plan, inputs)) == rows, plan
+    for plan, count in plans:
+        assert len(answer(engine, plan, inputs)) == count, plan
 
 
 def test_negative_zero_is_zero_for_every_operator(engine: Engine, lake: Lake) -> None:

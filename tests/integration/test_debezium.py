@@ -12,6 +12,7 @@ from fixtures.debezium import Connector, event
 from fixtures.kafka import Broker
 from fixtures.sessions import sql
 
+from reclock.errors import NegativeMultiplicity
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
 
@@ -139,3 +140,30 @@ def test_money_between_two_tables_is_the_same_at_every_time(
     assert not tick.run(environment, owner="tests").failed
     assert sql(environment, total) == [(1000,)]
     assert sql(environment, "SELECT money FROM giro WHERE id = 9") == [(1,)]
+
+
+def test_an_event_that_removes_a_row_that_is_not_there_is_an_error_of_every_answer(
+    kafka: Broker, environment: Environment
+) -> None:
+    topic = kafka.topic()
+    sql(
+        environment,
+        f"""CREATE SOURCE t (id int NOT NULL, w text) FROM KAFKA BROKER '{kafka.address}' TOPIC '{topic}'
+        FORMAT JSON ENVELOPE DEBEZIUM;
+        CREATE MATERIALIZED VIEW c AS SELECT count(*) FROM t;
+        CREATE MATERIALIZED VIEW w AS SELECT w FROM t""",
+    )
+    rows = [{"id": id, "w": "x"} for id in range(4)]
+    kafka.send(topic, [event("c", None, row) for row in rows[:3]])
+    assert not tick.run(environment, owner="tests").failed
+    assert sql(environment, "SELECT * FROM c") == [(3,)]
+    kafka.send(topic, [event("d", rows[0], None)])
+    assert not tick.run(environment, owner="tests").failed
+    assert sql(environment, "SELECT * FROM c") == [(2,)]
+    kafka.send(topic, [event("d", rows[3], None)])
+    failed = tick.run(environment, owner="tests").failed
+    assert {failure.sqlstate for failure in failed} == {NegativeMultiplicity.sqlstate}
+    assert len(failed) == 2
+    for query in ("SELECT * FROM t", "SELECT count(*) FROM t", "SELECT DISTINCT w FROM t"):
+        with pytest.raises(NegativeMultiplicity):
+            sql(environment, query)

@@ -13,7 +13,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.compute.operators import demand, snapshot
 from reclock.compute.operators.get import stored
 from reclock.compute.operators.recursive_union import Loop, iterated, loop
-from reclock.compute.operators.rules import EMPTY_ROW, EngineRelation, Rendering, columns
+from reclock.compute.operators.rules import EMPTY_ROW, EngineRelation, Rendering, columns, every
 from reclock.compute.operators.topk import limited, order_by
 from reclock.errors import EvaluationError, UnsupportedSql
 from reclock.plan.mutual_recursion import parts_without_blocks
@@ -266,9 +266,13 @@ def list_nodes(node: Plan, nodes: dict[int, Plan]) -> None:
 
 
 def required_columns(plan: Plan, nodes: Mapping[int, Plan]) -> dict[int, frozenset[int]]:
-    """The columns of each node that are read; of the whole plan, all."""
-    required: dict[int, frozenset[int]] = {key: frozenset() for key in nodes}
-    required[id(plan)] = frozenset(range(len(plan.desc)))
+    """The columns of each node that are read; of the whole plan, all, and of a collection that may
+    have a row with a negative multiplicity."""
+    required: dict[int, frozenset[int]] = {
+        key: every(node) if isinstance(node, Get) and node.may_be_negative else frozenset()
+        for key, node in nodes.items()
+    }
+    required[id(plan)] = every(plan)
     for key, node in reversed(list(nodes.items())):
         for child, read in zip(inputs(node), demand(node, required[key]), strict=True):
             required[id(child)] |= read

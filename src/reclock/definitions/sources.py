@@ -425,6 +425,14 @@ class SourceSpec:
         return StorageCollectionId(self.id, CollectionType.RECLOCKED, name)
 
 
+def may_be_negative(connector: Upstream) -> bool:
+    """Whether a row that is not there can be removed from its relations: an event of Debezium says
+    what the row was, and the event that inserted it may be gone from the topic."""
+    return isinstance(connector, DebeziumConnector) or (
+        isinstance(connector, KafkaConnector) and connector.envelope == "DEBEZIUM"
+    )
+
+
 def collections_of(source: SourceSpec) -> list[tuple[StorageCollectionId, RelationDesc, bool]]:
     """The collections of a source: id, desc, and whether it is monotonic. They form one frontier
     group, ``source.id``."""

@@ -23,11 +23,17 @@ from reclock.plan.scalars import Aggregate, Scalar
 
 @dataclass(frozen=True, slots=True)
 class Get:
-    """The rows of a collection at the plan's time. ``name`` is for display only."""
+    """The rows of a collection at the plan's time. ``name`` is for display only.
+
+    ``may_be_negative``: a defect upstream can leave a row in it with a negative multiplicity, which
+    is an error and no answer. It would not be seen among rows that agree in the columns that are
+    read, so all columns are read.
+    """
 
     collection: StorageCollectionId
     name: str
     desc: RelationDesc
+    may_be_negative: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,10 +104,33 @@ def _(node: Get, step: DeltaStep) -> str:
         *_pushed(node, rendering, read),
     ]
     named = [None if expression is None else f"c{i}" for i, expression in enumerate(read)]
-    changed = _summed(read, relation.name, " AND ".join(within))
-    return (
-        f"SELECT {select_list(_all(node, rendering.engine, named))}, n FROM ({changed}) AS changed"
+    summed = _summed(read, relation.name, " AND ".join(within))
+    changes = (
+        f"SELECT {select_list(_all(node, rendering.engine, named))}, n FROM ({summed}) AS changed"
     )
+    return _checked(node, step, changes) if node.may_be_negative else changes
+
+
+def _checked(node: Get, step: DeltaStep, changes: str) -> str:
+    """The changes, with an error in place of one that leaves a row with a negative multiplicity.
+    Only the rows that were removed are looked up."""
+    rendering, all_columns = step.rendering, tuple(range(len(node.desc)))
+    changed = step.define(changes, is_few=True)
+    removed = step.define(f"SELECT * FROM {changed} WHERE n < 0", is_few=True)
+    key_filter = KeyFilter(all_columns, step.keys((removed, all_columns)))
+    values = select_list([stored(rendering.engine, column) for column in node.desc.columns])
+    updates = (
+        f"SELECT {values}, {DIFF_COLUMN} FROM {rendering.relations[str(node.collection)].name} "
+        f"WHERE {TIME_COLUMN} <= {rendering.as_of:d}"
+    )
+    names = [f"c{i}" for i in all_columns]
+    totals = _summed(
+        names, f"({updates}) AS r", key_filter.condition([f"r.{name}" for name in names])
+    )
+    same = " AND ".join(f"o.{name} IS NOT DISTINCT FROM u.{name}" for name in names)
+    listed = ", ".join(f"u.{name}" for name in names)
+    n = _not_negative(rendering.engine, "o.n", "u.n")
+    return f"SELECT {listed}, {n} AS n FROM {changed} AS u LEFT JOIN ({totals}) AS o ON {same}"
 
 
 @origin.register
@@ -181,10 +204,15 @@ def repeated(
     """The rows of ``counted``, each ``n`` times, with its columns ``carried`` behind them. A
     negative count means that the collection is damaged."""
     listed = ", ".join([select_list(expressions), *carried])
-    broken = raised(engine, NegativeMultiplicity.sqlstate, "'negative multiplicity'")
+    n = _not_negative(engine, "n", "n")
     if engine == "duckdb":
-        times = f"unnest(range(CASE WHEN n < 0 THEN {broken} ELSE n END))"
-        inner = f"SELECT *, {times} AS copy FROM ({counted})"
+        inner = f"SELECT *, unnest(range({n})) AS copy FROM ({counted})"
         return f"SELECT {listed} FROM ({inner})"
-    times = f"sequence(1L, CASE WHEN n < 0 THEN CAST({broken} AS BIGINT) ELSE n END)"
+    times = f"sequence(1L, {n})"
     return f"SELECT {listed} FROM ({counted}) LATERAL VIEW explode({times}) copies AS copy"
+
+
+def _not_negative(engine: str, multiplicity: str, value: str) -> str:
+    """``value``, or an error if ``multiplicity`` is negative."""
+    broken = raised(engine, NegativeMultiplicity.sqlstate, "'negative multiplicity'")
+    return f"CASE WHEN {multiplicity} < 0 THEN CAST({broken} AS BIGINT) ELSE {value} END"

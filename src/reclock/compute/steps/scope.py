@@ -59,6 +59,8 @@ def read_in_full(plan: Plan, changed: Set[StorageCollectionId]) -> frozenset[Sto
     match plan:
         case Filter() if is_temporal_filter(plan):
             return collections(plan)
+        case Get(may_be_negative=True):
+            return collections(plan) & changed
         case Get() | Filter() | Map() | Project() | Union() | FlatMap():
             return read
         case Join(kind=JoinKind.INNER):

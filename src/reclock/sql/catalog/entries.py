@@ -54,6 +54,8 @@ class RelationEntry:
     follows_catalog: bool = False
     """Whether its rows are the same until the catalog changes. It is a system relation, then. A
     builtin view follows the catalog if all that it reads does."""
+    may_be_negative: bool = False
+    """See ``Get``."""
 
     @property
     def key(self) -> tuple[str, ...]:

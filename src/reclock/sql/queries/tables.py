@@ -388,6 +388,6 @@ def _table(node: exp.Table, context: Context) -> ScopedPlan:
             return ScopedPlan(plan, Scope.of(entry.desc, entry.name.item, entry.name))
     collection = StorageCollectionId(entry.id) if entry.query is not None else entry.collection
     return ScopedPlan(
-        Get(collection, entry.name.item, entry.desc),
+        Get(collection, entry.name.item, entry.desc, entry.may_be_negative),
         Scope.of(entry.desc, entry.name.item, entry.name, entry.key),
     )

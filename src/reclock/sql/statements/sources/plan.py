@@ -10,7 +10,7 @@ from sqlglot import exp
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import RelationDesc
 from reclock.catalog.objects import Item, ItemType
-from reclock.definitions.sources import ObjectsConnector
+from reclock.definitions.sources import ObjectsConnector, may_be_negative
 from reclock.errors import DuplicateObject, InvalidOption, UnsupportedSql
 from reclock.sql.catalog.definitions import SourceDefinition
 from reclock.sql.catalog.entries import RelationEntry
@@ -177,6 +177,7 @@ def source_entry(
         create_sql=item.create_sql,
         depends_on=depends_on,
         source=source,
+        may_be_negative=may_be_negative(source.connector),
     )
 
 
@@ -201,4 +202,5 @@ def subsource_entry(
         desc,
         create_sql=item.create_sql,
         depends_on=frozenset({of.id}),
+        may_be_negative=of.may_be_negative,
     )
