@@ -246,8 +246,9 @@ class TestUpgrade:
         before = stored(place)
         assert not place.state().is_current()
         for refused in (place.state().join, place.state().open_read_only):
-            with pytest.raises(CatalogVersionUnsupported):
+            with pytest.raises(CatalogVersionUnsupported) as error:
                 refused()
+            assert '"reclock init"' in str(error.value.hint)
         place.state().check_open()
         assert stored(place) == before
 

@@ -61,7 +61,8 @@ class CatalogVersionUnsupported(CatalogError):
             f"the catalog has version {version}, this program supports up to {supported}",
             hint="use a newer release of reclock"
             if version > supported
-            else "the catalog must be migrated first",
+            else '"reclock init" and "reclock tick" migrate the catalog; "reclock catalog '
+            'upgrade-check" says before whether they can',
         )
         self.version, self.supported = version, supported
 
