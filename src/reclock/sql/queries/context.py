@@ -64,6 +64,8 @@ class Context:
     outer_widths: Mapping[str, int] = field(default_factory=dict)
     """For CTEs that refer to the outer query: how many columns after their own identify the outer
     row of each row."""
+    ordered_ctes: Mapping[str, PlannedQuery] = field(default_factory=dict)
+    """Those of the CTEs whose queries give their rows in an order."""
     without_rows: frozenset[str] = frozenset()
     """Statements of WITH that have no RETURNING."""
     named: list[tuple[exp.Table, QualifiedName]] = field(default_factory=list)
@@ -74,10 +76,14 @@ class Context:
     """Rows with which FROM begins, whose columns follow its own in name resolution: those of a
     subquery's outer query."""
 
-    def with_cte(self, name: str, plan: Plan, outer_width: int = 0) -> Context:
+    def with_cte(
+        self, name: str, plan: Plan, outer_width: int = 0, ordered: PlannedQuery | None = None
+    ) -> Context:
+        others = {other: query for other, query in self.ordered_ctes.items() if other != name}
         return replace(
             self,
             ctes={**self.ctes, name: plan},
+            ordered_ctes=others if ordered is None else {**others, name: ordered},
             outer_widths={**self.outer_widths, name: outer_width},
             without_rows=self.without_rows - {name},
         )

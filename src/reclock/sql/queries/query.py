@@ -130,10 +130,12 @@ def with_cte(cte: exp.CTE, context: Context, *, may_recurse: bool) -> Context:
         return context.with_cte(
             name, plan_recursive(cte, node, with_ctes(node, context), outer_width), outer_width
         )
-    plan = plan_query(cte.this, context).embedded
+    query = plan_query(cte.this, context)
+    plan = query.embedded
     visible = len(plan.desc) - outer_width
     names = [*column_names(cte, plan.desc.names[:visible]), *plan.desc.names[visible:]]
-    return context.with_cte(name, compute(plan, _columns(plan), names), outer_width)
+    ordered = query if query.order and not outer_width else None
+    return context.with_cte(name, compute(plan, _columns(plan), names), outer_width, ordered)
 
 
 def _columns(plan: Plan) -> list[ColumnRef]:

@@ -1,14 +1,16 @@
-"""The order in which FROM's only subquery gives its rows, and what of a query keeps it."""
+"""The order in which FROM's only subquery, or query of WITH, gives its rows, and what of a query
+keeps it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
 
 from reclock.plan.relational import Ordering, WindowFunction
 from reclock.plan.scalars import ColumnRef
+from reclock.sql.names import fold, parts
 from reclock.sql.queries.planned import InWindow, TypedExpr, rewrite, walk
 from reclock.sql.queries.scope import Scope
 
@@ -21,15 +23,37 @@ def keeps_order(node: exp.Select) -> bool:
     return not any(node.args.get(clause) for clause in ("order", "group", "having", "distinct"))
 
 
-def gives_order(node: exp.Expr) -> bool:
-    """Whether ``node`` is a subquery with ORDER BY, or one that keeps the order of another."""
-    if not isinstance(node, exp.Subquery):
-        return False
-    query = node.this
+def gives_order(node: exp.Expr, ordered_ctes: Collection[str]) -> bool:
+    """Whether ``node`` is a subquery with ORDER BY, one that keeps the order of another, or one of
+    ``ordered_ctes``."""
+    match node:
+        case exp.Subquery():
+            return _is_ordered(node.this, ordered_ctes)
+        case exp.Table():
+            return parts(node) in {(name,) for name in ordered_ctes} and not node.args.get("sample")
+        case _:
+            return False
+
+
+def _is_ordered(query: exp.Expr, ordered_ctes: Collection[str]) -> bool:
     if query.args.get("order") or not isinstance(query, exp.Select):
         return bool(query.args.get("order"))
     clause, joins = query.args.get("from_"), query.args.get("joins")
-    return clause is not None and not joins and keeps_order(query) and gives_order(clause.this)
+    if clause is None or joins or not keeps_order(query):
+        return False
+    return gives_order(clause.this, _with_ordered(query.args.get("with_"), ordered_ctes))
+
+
+def _with_ordered(clause: exp.With | None, ordered_ctes: Collection[str]) -> Collection[str]:
+    """``ordered_ctes`` behind the queries of WITH, which may have the names of others."""
+    ordered = set(ordered_ctes)
+    for cte in clause.expressions if clause is not None else ():
+        name = fold(cte.args["alias"].this)
+        if _is_ordered(cte.this, ordered):
+            ordered.add(name)
+        else:
+            ordered.discard(name)
+    return ordered
 
 
 def with_ordered_windows(values: Sequence[TypedExpr], scope: Scope) -> list[TypedExpr]:

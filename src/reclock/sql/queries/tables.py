@@ -13,7 +13,7 @@ from reclock.errors import SqlSyntaxError, UnsupportedSql
 from reclock.plan.build import ONE_ROW, distinct, join, project
 from reclock.plan.relational import Get, JoinKind
 from reclock.plan.scalars import Call, ColumnRef
-from reclock.sql.names import parts
+from reclock.sql.names import fold, parts
 from reclock.sql.queries.aggregate_calls import depends_on_order
 from reclock.sql.queries.around import NOT_ALONE, named_around, outer_width, scope_around
 from reclock.sql.queries.builtin_views import follows_catalog, in_session
@@ -61,16 +61,18 @@ def plan_from(node: exp.Select, context: Context) -> ScopedPlan:
 
 
 def _in_order(node: exp.Expr, context: Context) -> ScopedPlan | None:
-    """The rows of a subquery with ORDER BY, with the columns that it is ordered by, which no name
-    reaches; None if ``node`` is something else."""
-    if not gives_order(node):
+    """The rows of a subquery, or of a query of WITH, that have an order, with the columns that they
+    are ordered by, which no name reaches; None if ``node`` is something else."""
+    if not gives_order(node, context.ordered_ctes):
         return None
-    query = context.queries.plan(node, context)
+    if isinstance(node, exp.Table):
+        query, visible = context.ordered_ctes[fold(node.this)], _table(node, context)
+    else:
+        query = context.queries.plan(node, context)
+        visible = ScopedPlan(query.embedded, Scope.of(query.embedded.desc, None))
     if not query.order or query.outer_width:
         return None
-    visible_scope = aliased(
-        ScopedPlan(query.embedded, Scope.of(query.embedded.desc, None)), node
-    ).scope
+    visible_scope = aliased(visible, node).scope
     plan = query.limited
     hidden = [
         ScopeColumn(None, column.name, column.type, is_merged_away=True)
