@@ -132,6 +132,10 @@ FAILPOINTS: Mapping[str, str] = {
     "backfill.before_advance": "the interval's rows; the backfill's progress is not advanced",
     # --- indexes and sinks ---
     "refresh.after_claim": "the claim of the index",
+    "refresh.spilled": (
+        "the claim, and a file in the spill folder of the process, which nobody else reads"
+    ),
+    "refresh.merged": "the claim: partial aggregates, and what merges them, are in memory",
     "refresh.after_append": "the index's changes; its upper is not advanced",
     "refresh.after_publish": "the refresh, visibly",
     "sinks.emit.after_claim": "the claim of the sink",

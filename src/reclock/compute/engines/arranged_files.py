@@ -23,6 +23,7 @@ from reclock.collections.version import Version
 from reclock.compute.engines.database import NAME
 from reclock.compute.engines.spill import SpillFolder
 from reclock.compute.operators.get import stored
+from reclock.failpoints import failpoint
 from reclock.plan.functions.sql_names import type_sql
 
 _SMALL_BYTES = 1 << 20
@@ -51,6 +52,7 @@ class MappedFiles:
             with pa.ipc.new_file(file, table.schema) as writer:
                 writer.write_table(table)
             file.flush()
+            failpoint("refresh.spilled")
             return pa.ipc.open_file(pa.memory_map(file.name)).read_all().column(0)
 
     def array(self, values: np.ndarray[tuple[int], _Item]) -> np.ndarray[tuple[int], _Item]:
@@ -60,6 +62,7 @@ class MappedFiles:
         with self._new_file() as file:
             file.write(values.data)
             file.flush()
+            failpoint("refresh.spilled")
             mapped = np.memmap(file.name, values.dtype, "r", 0, values.shape)
         return cast("np.ndarray[tuple[int], _Item]", mapped)
 

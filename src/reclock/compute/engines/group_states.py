@@ -22,6 +22,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.compute.engines.database import NAME
 from reclock.compute.operators.partial_aggregates import PartialAggregates, partial_aggregates
 from reclock.errors import InternalError
+from reclock.failpoints import failpoint
 from reclock.plan.relational import Plan
 
 _VALUE_BYTES = 16
@@ -250,6 +251,7 @@ class GroupStep:
         name = self.states.new_name()
         summed = table.partials.summed(NAME, f"SELECT * FROM {table.name}")
         table.rows = self._create(name, summed)
+        failpoint("refresh.merged")
         self.session.execute(f"DROP TABLE {table.name}")
         table.name, table.times, table.added = name, [self.before], 0
 
