@@ -84,3 +84,7 @@ SELECT first_value(t) OVER (ORDER BY g), lag(ROW(a, b)) OVER (ORDER BY g) FROM t
 SELECT ROW(a, b) = ANY (ARRAY[ROW(1, 'one'::text), ROW(2, 'two'::text)]) FROM t
 SELECT l FROM t, LATERAL (SELECT t.a + 1 AS n, t AS r) AS l
 SELECT EXISTS (SELECT 1 FROM w WHERE w.a = t.a AND t IS NOT NULL) FROM t
+SELECT to_jsonb(i) FROM u i(k, l)
+SELECT to_jsonb(i), (i).k, i.l FROM (SELECT a, b FROM t) i(k, l)
+SELECT (i).k, (i).l, to_jsonb(i), i FROM u AS i(k, l)
+SELECT s.r::text, to_jsonb(s.r) FROM (SELECT i AS r FROM u AS i(k)) AS s

@@ -171,3 +171,4 @@ SELECT 1 FROM w JOIN w AS v USING (w.a)
 SELECT 1 FROM w JOIN w AS v USING a
 SELECT 1 FROM w JOIN w AS v USING ()
 SELECT 1 FROM other.information_schema.tables
+SELECT (i).a FROM u AS i(x)

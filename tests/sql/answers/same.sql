@@ -481,3 +481,13 @@ SELECT 1 FROM nothing HAVING true
 SELECT count(*) FROM (SELECT 1 FROM t HAVING true) s
 SELECT a, EXISTS (SELECT 1 FROM w WHERE w.a = t.a HAVING true) FROM t
 SELECT position('n' IN b), strpos(b, 'n'), "position"('abc', 'b'), pg_catalog.position(b, 'n') FROM t
+SELECT generate_series(1, a) FROM t GROUP BY generate_series(1, a) ORDER BY 1
+SELECT generate_series(1, a) AS s, count(*) FROM u GROUP BY 1
+SELECT generate_series(1, a) AS s, count(*), sum(g) FROM t GROUP BY s HAVING count(*) > 1 ORDER BY s
+SELECT unnest(ARRAY[a, g]) AS n, max(b) FROM t GROUP BY n
+SELECT count(*) FROM t GROUP BY generate_series(1, a), b
+SELECT b, generate_series(1, a) + 1 AS s, count(*) FROM t GROUP BY b, s
+SELECT generate_series(1, a) AS s, unnest(ARRAY['x', 'y']) AS h, count(*) FROM t GROUP BY s, h
+SELECT generate_series(1, a) AS s, generate_series(1, 2) AS h, count(*) FROM t GROUP BY s
+SELECT w.a, (SELECT count(*) FROM t GROUP BY generate_series(1, w.a) LIMIT 1) FROM w
+SELECT (SELECT max(a) FROM t) AS m, generate_series(1, (SELECT max(a) FROM w)) AS s, count(*) FROM t GROUP BY s

@@ -49,9 +49,11 @@ from reclock.sql.queries.planned import Elements, GroupingCall, Planned, TypedEx
 from reclock.sql.queries.privilege_functions import PRIVILEGE_FUNCTIONS
 from reclock.sql.queries.record_values import field, is_record, record_of
 from reclock.sql.queries.row_functions import COLUMNS, PAIRS, ROW_FUNCTIONS
+from reclock.sql.queries.scope import Scope
 from reclock.sql.queries.session_functions import is_about_session
 from reclock.sql.queries.special_calls import Called, special_arguments, special_call
 from reclock.sql.queries.sql_functions import overload
+from reclock.sql.syntax.consumption import tracked_copy
 from reclock.sql.syntax.dialect import to_sql
 
 
@@ -164,11 +166,28 @@ def _qualified_function(node: exp.Dot, context: ExprContext) -> Planned:
         values = [scalar(argument, context) for argument in node.expression.expressions]
         raise unknown_function(names, values)
     if isinstance(node.expression, exp.Identifier):
+        if (column := _column_of_row(node, context.scope)) is not None:
+            return scalar(column, context)
         value = typed(node.this, context)
         if not is_record(value):
             raise NotComposite(str(value.type))
         return field(value, fold(node.expression))
     raise UnsupportedSql(f"expression {to_sql(node)[:80]} is not supported")
+
+
+def _column_of_row(node: exp.Dot, scope: Scope) -> exp.Column | None:
+    """``i.x`` for ``(i).x``, if ``i`` is a relation of FROM: the name of its column counts, not that
+    of the field in its row."""
+    row = node.this.unnest()
+    if (
+        not isinstance(row, exp.Column)
+        or len(row.parts) > 1
+        or scope.find(fold(row.this)) is not None
+    ):
+        return None
+    if not scope.row_of([fold(row.this)]):
+        return None
+    return exp.Column(this=tracked_copy(node.expression), table=tracked_copy(row.this))
 
 
 def _session_word(node: exp.Expr, context: ExprContext) -> TypedExpr:
@@ -189,5 +208,6 @@ def _elements(name: str, values: Sequence[Planned], context: ExprContext) -> Typ
 
 
 def _check_answers_rows(name: str, context: ExprContext) -> None:
-    if not context.takes_aggregates or context.clause not in ("SELECT", "ORDER BY"):
+    is_output = context.takes_aggregates and context.clause in ("SELECT", "ORDER BY")
+    if not is_output and context.clause != "GROUP BY":
         raise UnsupportedSql(f"{name}, which answers rows, is not supported in {context.clause}")

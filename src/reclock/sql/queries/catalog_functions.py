@@ -145,7 +145,7 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
     ),
     "pg_get_expr": ((TEXT, OID, BOOLEAN), 2, "argument1"),
     "pg_get_viewdef": (
-        (OID, BOOLEAN),
+        (REGCLASS, BOOLEAN),
         1,
         "(SELECT definition FROM mz_internal.mz_view_definitions WHERE oid = argument1)",
     ),

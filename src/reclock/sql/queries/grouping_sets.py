@@ -51,10 +51,6 @@ def grouping_sets(
             raise AggregateNotAllowed("aggregate functions are not allowed in GROUP BY")
         if has(key_value, InWindow):
             raise InvalidWindow("window functions are not allowed in GROUP BY")
-        if has_rows([key_value]):
-            raise UnsupportedSql(
-                "a function that answers rows is not supported in GROUP BY", hint="put it into FROM"
-            )
         if position is None or [item.value for item in items].index(key_value) == position:
             return key_value
         return ItemKey(key_value, position)
@@ -97,6 +93,11 @@ def grouping_sets(
     key_lists = without_lone_item_keys(
         [list(dict.fromkeys(chain.from_iterable(chosen))) for chosen in product(*choices)]
     )
+    if len(key_lists) > 1 and any(map(has_rows, key_lists)):
+        raise UnsupportedSql(
+            "a function that answers rows is not supported in GROUPING SETS",
+            hint="put it into FROM",
+        )
     is_distinct = clause.args.get("all") is False
     return (
         list({frozenset(grouping_set): grouping_set for grouping_set in key_lists}.values())

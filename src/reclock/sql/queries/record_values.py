@@ -47,7 +47,7 @@ def whole_row(scope: Scope, qualifier: Sequence[str]) -> TypedExpr | None:
     if not columns:
         return None
     values = [value for _, value in columns]
-    row = record_of(values, [column.name for column, _ in columns])
+    row = record_of(values, [column.field_name for column, _ in columns])
     if not any(column.may_be_missing for column, _ in columns):
         return row
     is_missing = balanced("and", [is_null(value) for value in values])

@@ -25,6 +25,7 @@ from reclock.plan.functions.jsonb import ROWS_OF
 from reclock.plan.functions.regexp_functions import MATCHES
 from reclock.plan.relational import FlatMap, Ordering, Plan, Window, WindowFunction
 from reclock.plan.scalars import Aggregate, ColumnRef, Literal
+from reclock.sql.queries.attach import attach
 from reclock.sql.queries.coercion import comparable
 from reclock.sql.queries.planned import (
     Elements,
@@ -37,6 +38,7 @@ from reclock.sql.queries.planned import (
     scalars_of,
     walk,
 )
+from reclock.sql.queries.scope import ScopedPlan
 from reclock.sql.syntax.dialect import Reclock
 
 T = TypeVar("T")
@@ -166,6 +168,22 @@ def spread(plan: Plan, values: Sequence[TypedExpr]) -> tuple[Plan, list[TypedExp
                 _replaced(value, element, ColumnRef(width + i, element.type)) for value in values
             ]
     return plan, list(values)
+
+
+def with_spread_keys(
+    relation: ScopedPlan, keys: Sequence[TypedExpr], values: Sequence[TypedExpr]
+) -> tuple[ScopedPlan, list[TypedExpr], list[TypedExpr]]:
+    """The relation with the rows that functions of ``keys`` return, which are grouped afterwards,
+    and ``keys`` and ``values`` over it."""
+    if not has_rows(keys):
+        return relation, list(keys), list(values)
+    plan, places = spread(*attach(relation.plan, keys))
+    moved = {key: place for key, place in zip(keys, places, strict=True) if has(key, Elements)}
+    return (
+        replace(relation, plan=plan),
+        [moved.get(key, key) for key in keys],
+        [rewrite(value, moved.get) for value in values],
+    )
 
 
 def has_rows(values: Sequence[TypedExpr]) -> bool:

@@ -37,10 +37,17 @@ class ScopeColumn:
     is_value: bool = False
     """Whether it is the only column of a function in FROM, so that the function's name means it
     too."""
+    declared_name: str | None = None
+    """Its name in the catalog relation, if an alias of FROM gives it another one."""
     may_be_missing: bool = False
     """Whether an outer join shows NULL for it where it has no row of its relation."""
     on_use: Callable[[], object] | None = field(default=None, compare=False)
     """Called when a name is resolved to the column."""
+
+    @property
+    def field_name(self) -> str:
+        """Its name in the row of its relation, which has the type of the catalog relation."""
+        return self.declared_name or self.name
 
     @property
     def used(self) -> ScopeColumn:

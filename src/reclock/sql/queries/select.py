@@ -39,7 +39,7 @@ from reclock.sql.queries.planned import (
     scalars_of,
 )
 from reclock.sql.queries.recursion import reads_work_table
-from reclock.sql.queries.row_functions import has_rows, in_windows, spread
+from reclock.sql.queries.row_functions import has_rows, in_windows, spread, with_spread_keys
 from reclock.sql.queries.row_limits import with_limits
 from reclock.sql.queries.row_order import kept_order, with_ordered_windows
 from reclock.sql.queries.scope import Scope, ScopedPlan
@@ -319,7 +319,8 @@ def _grouped(
         wide_sets = [[*around_refs, *keys] for keys in sets]
         plan, values = group_by_sets(relation, wide_sets, columns.all, around)
         return plan, columns.of(values)
-    [keys] = sets
+    relation, keys, values = with_spread_keys(relation, sets[0], columns.all)
+    columns = columns.of(values)
     wide_keys = [*around_refs, *with_determined_columns(keys, columns.all, relation.scope)]
     plan, values = group(relation, wide_keys, columns.all)
     if around is not None and not keys:

@@ -29,6 +29,7 @@ def aliased(relation: ScopedPlan, node: exp.Expr) -> ScopedPlan:
             "columns specified"
         )
     names = [*renamed, *(column.name for column in columns[len(renamed) :])]
+    is_relation = isinstance(node, exp.Table)
     is_one = len({column.relation for column in columns}) == 1  # or else it has several keys
     scope = Scope(
         tuple(
@@ -40,6 +41,7 @@ def aliased(relation: ScopedPlan, node: exp.Expr) -> ScopedPlan:
                 position=i,
                 is_key=column.is_key and is_one,
                 is_value=column.is_value,
+                declared_name=column.field_name if is_relation and column.origin else None,
             )
             for i, (renamed_to, column) in enumerate(zip(names, columns, strict=True))
         )

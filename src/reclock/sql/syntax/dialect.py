@@ -16,6 +16,10 @@ from reclock.sql.syntax.writing import WRITERS
 
 load_syntax()  # before the generator below takes their writers
 
+_ONLY_NAMES = frozenset({"ALTER", "DROP", "INSERT", "LOCK", "REVOKE", "ROLLBACK"})
+"""Words that PostgreSQL reads as names wherever a name may stand. The rules of statements read them
+by their text."""
+
 
 class _TokenizerCore(TokenizerCore):
     __slots__ = ()
@@ -46,7 +50,7 @@ class Reclock(Materialize):
         KEYWORDS: ClassVar[dict[str, TokenType]] = {
             word: kind
             for word, kind in Materialize.Tokenizer.KEYWORDS.items()
-            if kind is not TokenType.COMMAND
+            if kind is not TokenType.COMMAND and word not in _ONLY_NAMES
         }
 
     Parser = StatementParser

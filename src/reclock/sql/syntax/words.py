@@ -13,6 +13,10 @@ OTHER_STRINGS = (TokenType.RAW_STRING, TokenType.HEREDOC_STRING, TokenType.BYTE_
 """Other ways of writing a string: dollar quotes, ``E'…'``. Their escapes are already resolved."""
 
 
+_NAMES = MaterializeParser.ID_VAR_TOKENS | {TokenType.BETWEEN, TokenType.VALUES}
+"""What may be the name of a relation or column where it stands alone."""
+
+
 class Rejected(ParseError):
     """A syntax error with the place it was met at, as a 1-based position in the text; None is the
     end of the statement."""
@@ -36,6 +40,10 @@ class WordParser(MaterializeParser):
             raise Rejected(f"syntax error at end of input{about}", None)
         raise Rejected(f'syntax error at or near "{token.text}"{about}', token.start + 1)
 
+    def _advance_any(self, ignore_reserved: bool = False) -> Token | None:
+        # sqlglot takes NOT for the sign !
+        return super()._advance_any(ignore_reserved or self._curr.text.upper() == "NOT")
+
     def _warn_unsupported(self) -> None:
         self.raise_error("Invalid expression")
 
@@ -47,7 +55,7 @@ class WordParser(MaterializeParser):
             self.raise_error(f"Expected {' '.join(words)}")
 
     def name(self) -> exp.Identifier:
-        name = self._parse_id_var(any_token=False)
+        name = self._parse_id_var(any_token=False, tokens=_NAMES)
         if not isinstance(name, exp.Identifier):
             self.raise_error("Expected a name")
         return name
