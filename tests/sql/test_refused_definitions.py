@@ -149,7 +149,10 @@ REFUSED = {
         "42P16",
         'column "f" has pseudo-type record[]',
     ),
-    "SELECT (flights).nothing FROM flights": ("42703", 'column "nothing" does not exist'),
+    "SELECT (flights).nothing FROM flights": (
+        "42703",
+        'column "flights.nothing" does not exist',
+    ),
     "SELECT ROW(1, nowhere.*) FROM flights": ("42P01", 'unknown relation "nowhere"'),
     "SELECT 1 FROM flights WHERE nowhere.* IS NULL": ("42P01", 'unknown relation "nowhere"'),
     "SELECT (flight).a FROM flights": ("42809", "type integer is not composite"),
