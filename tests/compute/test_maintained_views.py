@@ -198,11 +198,8 @@ def test_an_index_on_a_progress_relation_is_maintained_and_read(
             ("words_progress", "words_progress_"),
             ("everything", "everything_"),
         ):
-            explained = "\n".join(
-                line for (line,) in world.sql(f"EXPLAIN SELECT * FROM {relation}")
-            )
-            assert f"indexes: reclock.public.{index}" in explained
-            assert "maintained from changes" in explained
+            assert f"indexes: reclock.public.{index}" in explained(world, relation)
+            assert "maintained from changes" in explained(world, relation)
             assert world.sql(f"SELECT * FROM {relation}") == [rows[at]]
             assert world.sql(f"SELECT * FROM {relation} AS OF 1010") == [rows[1_010]]
             assert world.sql(
@@ -219,6 +216,35 @@ def test_an_index_on_a_progress_relation_is_maintained_and_read(
         world.sql("DROP SOURCE words")
     world.sql("DROP SOURCE words CASCADE")
     assert world.sql("SELECT name FROM mz_indexes") == []
+
+
+def test_views_over_a_view_with_an_aggregate_share_its_groups(world: World) -> None:
+    world.sql("CREATE VIEW totals AS SELECT a, sum(v) AS v, count(*) AS c FROM t GROUP BY a")
+    queries = {
+        "large": "SELECT a, v, c FROM totals WHERE v > 5",
+        "first": "SELECT a, v, c FROM totals ORDER BY v DESC NULLS LAST, a LIMIT 2",
+        "named": "SELECT n.v AS name, totals.v, c FROM totals JOIN n USING (a)",
+        "others": "SELECT a, max(v) AS v FROM t GROUP BY a",
+    }
+    for name, query in queries.items():
+        world.sql(f"CREATE MATERIALIZED VIEW {name} AS {query}")
+    world.sql("INSERT INTO n VALUES (1, 10), (2, 20), (2, 21)")
+    for statement in (*EDGES, *CHANGES_THAT_CANCEL):
+        world.sql(statement)
+        world.refresh()
+        for name, query in queries.items():
+            assert Counter(world.sql(f"SELECT * FROM {name}")) == Counter(world.sql(query))
+    shared = ", shares partial aggregates with first_primary_idx, named_primary_idx)"
+    assert shared in explained(world, "large")
+    assert "shares" not in explained(world, "others")
+    states = world.environment.runtime.engines.small._group_states
+    assert states is not None
+    assert len(states._names) == 3
+    assert len(set(states._names.values())) == 1
+
+
+def explained(world: World, relation: str) -> str:
+    return "\n".join(line for (line,) in world.sql(f"EXPLAIN SELECT * FROM {relation}"))
 
 
 @pytest.mark.parametrize("index", ["", "CREATE DEFAULT INDEX ON words_progress"])

@@ -30,7 +30,7 @@ from reclock.compute.operators import (
 from reclock.compute.operators.partial_aggregates import PartialAggregates
 from reclock.compute.operators.rules import columns, select_list
 from reclock.compute.steps import delta, writer
-from reclock.compute.steps.writer import StepWriter
+from reclock.compute.steps.writer import OpenedGroups, StepWriter
 from reclock.plan.relational import (
     Arrangement,
     Distinct,
@@ -489,6 +489,17 @@ def _lost_refreshes_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(GroupStep, "_restore", lambda *given: True)
 
 
+def _equal_nodes_add_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a step of another index has added is added once more."""
+    right = GroupStep.open
+
+    def planted(step: GroupStep, *given: Any) -> OpenedGroups | None:
+        opened = right(step, *given)
+        return None if opened is None else replace(opened, has_step=False)
+
+    monkeypatch.setattr(GroupStep, "open", planted)
+
+
 def _seen_matches(select: str) -> Plant:
     """The matches of a key are a SELECT from the right ones."""
 
@@ -524,6 +535,7 @@ PLANTED_IN_GROUPS: dict[str, tuple[str, Plant]] = {
     "groups without rows stay": ("distinct", _groups_without_rows_stay),
     "sums of nothing are zero": ("additive aggregates", _sums_of_nothing_are_zero),
     "lost refreshes count": ("additive aggregates", _lost_refreshes_count),
+    "equal nodes add again": ("additive aggregates", _equal_nodes_add_again),
     "arranged rows come once": ("one group of all rows", _arranged_rows_come_once),
 }
 """In the partial aggregates that an engine keeps."""

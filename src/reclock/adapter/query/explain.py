@@ -16,6 +16,7 @@ from reclock.adapter.timestamps import read_time
 from reclock.algebra.ids import TABLES
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute.maintenance import MaintenanceMode, maintainer
+from reclock.compute.steps.kept_groups import shares_groups
 from reclock.compute.steps.kept_rows import operators_without_rule
 from reclock.controllers.implied import dataflow
 from reclock.errors import NoReplicas
@@ -155,7 +156,22 @@ def _described(catalog: PlannerCatalog, index: IndexEntry) -> str:
     if mode is MaintenanceMode.RECOMPUTED:
         operators = dict.fromkeys(map(describe, operators_without_rule(index_dataflow.plan)))
         how += f" because of {'; '.join(operators)}"
+    elif sharing := _sharing(catalog, index, index_dataflow.plan):
+        how += f", shares partial aggregates with {', '.join(sharing)}"
     return f"{index.name} (in cluster {catalog.cluster_name(index.cluster_id)}, {how})"
+
+
+def _sharing(catalog: PlannerCatalog, index: IndexEntry, plan: Plan) -> list[str]:
+    """The other indexes of the cluster that keep partial aggregates of an equal part of their
+    query."""
+    others = [
+        other
+        for other in catalog.in_cluster(index.cluster_id)
+        if isinstance(other, IndexEntry) and other.id != index.id
+    ]
+    return sorted(
+        other.name.item for other in others if shares_groups(plan, dataflow(catalog, other).plan)
+    )
 
 
 def _timestamp_lines(query: QueryExecution) -> list[str]:

@@ -191,7 +191,7 @@ class DuckDbEngine:
                 relations[str(RESULT)] = EngineRelation(read, is_counted=True)
             step_inputs = DeltaInputs(relations, changed, before, as_of, by_time)
             with self._group_step(
-                session, previous_result.index, before, as_of, by_time=by_time
+                session, previous_result.index, before, as_of, inputs, by_time=by_time
             ) as groups:
                 reads = DuckDbStepReads(self._lookups, groups, session, keyed, relations, as_of)
                 # Computed here: what it reads of the groups is as it must be only until the step
@@ -209,12 +209,18 @@ class DuckDbEngine:
         index: GlobalId | None,
         before: Timestamp,
         as_of: Timestamp,
+        inputs: Inputs,
         *,
         by_time: bool,
     ) -> AbstractContextManager[GroupStep | None]:
         if self._group_states is None or index is None:
             return nullcontext()
-        return self._group_states.step(session, index, before, as_of, by_time=by_time)
+        rewrites = {
+            id: input.version.rewrites
+            for id, input in inputs.items()
+            if isinstance(input, CollectionInput)
+        }
+        return self._group_states.step(session, index, before, as_of, rewrites, by_time=by_time)
 
     def state_builds(self, index: GlobalId) -> int:
         groups = 0 if self._group_states is None else self._group_states.builds(index)

@@ -17,6 +17,7 @@ from reclock.compute.engines.group_states import GroupStep
 from reclock.compute.engines.key_lookups import KeyHashes, KeyLookups, can_arrange
 from reclock.compute.operators.get import stored
 from reclock.compute.operators.rules import EngineRelation
+from reclock.compute.steps.writer import OpenedGroups
 from reclock.plan.relational import Get, Plan
 
 
@@ -72,7 +73,9 @@ class DuckDbStepReads:
     def store(self, name: str, select: str) -> None:
         self.session.execute(f"CREATE TEMP TABLE {name} AS {select}")
 
-    def open_groups(self, place: int, node: Plan, partials: Callable[[], str]) -> str | None:
+    def open_groups(
+        self, place: int, node: Plan, partials: Callable[[], str]
+    ) -> OpenedGroups | None:
         return None if self.groups is None else self.groups.open(place, node, partials)
 
     def add_to_groups(self, place: int, changes: str) -> None:

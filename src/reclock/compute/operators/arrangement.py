@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from reclock.compute.operators.rules import (
     DeltaStep,
     Rendering,
+    carried,
+    columns,
     delta,
     demand,
     every,
@@ -24,8 +26,10 @@ def _(node: Arrangement, rendering: Rendering, inputs: Sequence[str]) -> str:
 
 @delta.register
 def _(node: Arrangement, step: DeltaStep) -> str:
-    step.group_state(node)  # takes the changes, also if nothing above reads a row
-    return f"SELECT * FROM {step.changes(node.input)}"
+    state = step.group_state(node)  # takes the changes, also if nothing above reads a row
+    if state is None or state.changes is None:
+        return f"SELECT * FROM {step.changes(node.input)}"
+    return f"SELECT {', '.join([*columns(node), carried(step)])} FROM {state.changes}"
 
 
 @is_monotone.register

@@ -53,6 +53,15 @@ class DeltaInputs:
     """See ``DeltaStep.by_time``."""
 
 
+@dataclass(frozen=True, slots=True)
+class OpenedGroups:
+    """The ``table`` of a node's partial aggregates, complete before the step. ``has_step``: it has
+    what the step adds too, because that was computed before."""
+
+    table: str
+    has_step: bool
+
+
 class StepReads(Protocol):
     """The reads, other than scans, of an engine that can execute a step part by part."""
 
@@ -69,7 +78,9 @@ class StepReads(Protocol):
         """Compute ``select``, and store its rows as the relation ``name`` until the step ends."""
         ...
 
-    def open_groups(self, place: int, node: Plan, partials: Callable[[], str]) -> str | None:
+    def open_groups(
+        self, place: int, node: Plan, partials: Callable[[], str]
+    ) -> OpenedGroups | None:
         """The table of the partial aggregates of the node's groups, complete before the step.
 
         ``place`` is the node's place in the plan. ``partials`` answers the SELECT that computes
@@ -349,10 +360,24 @@ class StepWriter:
             rows = partials.of_rows(self.rendering.engine, self.rows(part, InputVersion.BEFORE))
             return self.expressions.whole(rows)
 
-        table = self._reads.open_groups(place, node, select)
-        changed = self.changes(part)
-        if table is None or changed is None:
-            return None if table is None else GroupState(table, None, self._inputs.before)
+        opened = self._reads.open_groups(place, node, select)
+        if opened is None:
+            return None
+        before = self._inputs.before
+        table = f"(SELECT * FROM {opened.table} WHERE t <= {self._inputs.as_of:d})"
+        if not self._is_changed(part):
+            return GroupState(table, None, before)
+        if not opened.has_step:
+            self._add_to_groups(place, partials)
+        added = self.expressions.define(
+            f"SELECT * FROM {table} WHERE t > {before:d}", is_few=True, is_thin=True
+        )
+        return GroupState(table, added, before)
+
+    def _add_to_groups(self, place: int, partials: PartialAggregates) -> None:
+        assert self._reads is not None
+        changed = self.changes(partials.node.input)
+        assert changed is not None
         by = ("t",) if self.by_time else ()
         self._actions.append(
             StepAction(
@@ -360,10 +385,6 @@ class StepWriter:
                 partial(self._reads.add_to_groups, place),
             )
         )
-        added = self.expressions.define(
-            f"SELECT * FROM {table} WHERE t > {self._inputs.before:d}", is_few=True, is_thin=True
-        )
-        return GroupState(table, added, self._inputs.before)
 
     def _filters(self, node: Plan, key_filter: KeyFilter | None) -> list[KeyFilter | None]:
         """Of each input, the rows that those of the node with the keys are made of, as far as its
