@@ -3,16 +3,18 @@ only what nobody needs."""
 
 import itertools
 import os
+import random
 import time
 from pathlib import Path
 
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from fixtures.lakes import FLIGHTS, put, rows_of, update, updates_of, updates_table
 
 from reclock.algebra.error_intervals import with_error
 from reclock.algebra.timestamps import MAXIMUM, Clock, Timestamp
-from reclock.collections import compaction
+from reclock.collections import compaction, selection
 from reclock.collections.collection import Collection
 from reclock.collections.compaction import Compaction, compact, vacuum
 from reclock.collections.lake import Lake
@@ -64,6 +66,50 @@ def test_times_below_since_are_merged_and_later_ones_kept_apart(collection: Coll
     ]
     assert rows_of(collection.pin().snapshot(Timestamp(5))) == {("a", 0): 3, ("a", 1): 3}
     assert {file.min_time for file in collection.pin().all_files} == {4, 5}
+
+
+def row_groups_with(collection: Collection, name: str) -> tuple[int, int]:
+    """Of how many row groups the statistics admit this name, and how many there are."""
+    version = collection.pin()
+    fragments = list(version.dataset(version.all_files).get_fragments())
+    admitting = [fragment.subset(pc.field("name") == name) for fragment in fragments]
+    return tuple(
+        sum(len(fragment.row_groups) for fragment in listed) for listed in (admitting, fragments)
+    )
+
+
+def test_a_clustered_collection_is_read_by_key_from_few_row_groups(
+    collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also after a further rewrite; the rows are the same."""
+    monkeypatch.setattr(compaction, "CLUSTERED_ROWS", 10)
+    names = [f"name {number:03}" for number in range(200)]
+    random.Random(1).shuffle(names)
+    put(collection, *(update(name, 1, 0) for name in names[:150]), to=1)
+    put(collection, *(update(name, 1, 1) for name in names[150:]), to=2)
+    for later in (2, 3):
+        put(collection, update("name 007", 1, later), to=later + 1)
+    contents = rows_of(collection.pin().snapshot(Timestamp(3)))
+    assert compact(collection, Timestamp(2), cluster_by=["name"]) is not None
+    assert row_groups_with(collection, "name 008") == (1, 22)
+    assert compact(collection, Timestamp(3), cluster_by=["name"]) is not None
+    assert row_groups_with(collection, "name 008") == (1, 21)
+    # the newest update is in a file of its own
+    assert row_groups_with(collection, "name 007") == (2, 21)
+    assert rows_of(collection.pin().snapshot(Timestamp(3))) == contents
+
+
+def test_a_large_file_that_was_appended_is_clustered_once(
+    collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selection, "LARGE_FILE_BYTES", 1)
+    put(collection, *(update(name, 1, 0) for name in "cab"), to=1)
+    put(collection, to=5)
+    assert compact(collection, Timestamp(3)) is None
+    assert compact(collection, Timestamp(3), cluster_by=["name"]) is not None
+    [file] = collection.pin().all_files
+    assert pq.read_table(Path(collection.uri, file.path))["name"].to_pylist() == ["a", "b", "c"]
+    assert compact(collection, Timestamp(4), cluster_by=["name"]) is None
 
 
 def test_compacting_to_the_same_since_again_does_nothing(collection: Collection) -> None:

@@ -71,11 +71,12 @@ class CollectionAgainstModel(RuleBasedStateMachine):
         back=st.integers(-3, 6),
         large_bytes=st.sampled_from([1_500, 16 << 20]),
         small_files=st.integers(1, 8),
+        cluster_by=st.sampled_from([[], ["number"]]),
     )
-    def compact(self, back: int, large_bytes: int, small_files: int) -> None:
+    def compact(self, back: int, large_bytes: int, small_files: int, cluster_by: list[str]) -> None:
         selection.LARGE_FILE_BYTES, selection.SMALL_FILES = large_bytes, small_files
         self.since = Timestamp(max(self.since, self.upper - back))
-        compact(self.collection, self.since)
+        compact(self.collection, self.since, cluster_by=cluster_by)
 
     @rule()
     def checkpoint(self) -> None:
@@ -190,7 +191,7 @@ def test_values_of_every_type_are_kept_and_equal_ones_are_summed(data: st.DataOb
                 new_upper=Timestamp(time + 1),
             )
         check_values(collection.pin(), model)
-        compact(collection, Timestamp(3))
+        compact(collection, Timestamp(3), cluster_by=desc.names)
         check_values(Lake(folder).open(FLIGHTS).pin(), model)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from fixtures.maintained import World
 
@@ -64,6 +65,32 @@ def test_every_readable_time_is_answered_as_before_from_fewer_files(world: World
     with pytest.raises(NotReadable, match="cannot be read at 1100"):
         world.sql(WORDS.format(at=1_100))
     assert world.maintain(group).since_after == 1_101
+
+
+@pytest.mark.parametrize(
+    ("key", "columns"),
+    [("number, word", ["number", "word"]), ("word, upper(word), number", ["word"])],
+)
+def test_the_files_of_an_index_are_in_the_order_of_its_key(
+    world: World, key: str, columns: list[str]
+) -> None:
+    """Up to its first expression."""
+    group = fill(world)
+    world.sql("CREATE VIEW v AS SELECT word, number * 37 % 101 AS number FROM words")
+    world.sql(f"CREATE INDEX by_key ON v ({key})")
+    world.refresh()
+    for at in (1_300, 1_400, 1_500):
+        world.write(group, at, *"cabd")
+        world.refresh()
+    index = world.id_of("by_key")
+    assert world.maintain(index).since_after > 1_300
+    version = world.collection(index).pin()
+    file = max(version.all_files, key=lambda file: file.rows)
+    table = pq.read_table(file.path, filesystem=version.folder.filesystem)
+    rows = table.select(["mz_timestamp", *columns]).to_pylist()
+    values = [tuple(row.values()) for row in rows]
+    assert len(set(values)) > 3
+    assert values == sorted(values)
 
 
 def test_a_source_may_have_a_retention_of_its_own(world: World) -> None:

@@ -4,7 +4,7 @@ log."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -13,7 +13,7 @@ import pyarrow.fs as pafs
 from reclock.algebra.timestamps import Clock, Timestamp, system_clock
 from reclock.collections.collection import Collection
 from reclock.collections.consolidate import advance_updates, settle_updates
-from reclock.collections.files import StagedFile, write_file
+from reclock.collections.files import DataFile, StagedFile, write_file
 from reclock.collections.folder import (
     DATA,
     ERRORS,
@@ -30,6 +30,9 @@ from reclock.failpoints import failpoint
 
 TARGET_FILE_BYTES = 256 << 20
 """Arrow bytes that go into one rewritten file; Parquet takes less."""
+
+CLUSTERED_ROWS = 1 << 16
+"""Rows of a row group of a clustered file: what a reader of one key decodes."""
 
 _ATTEMPTS = 5
 """How often compaction is tried again after another rewrite came first."""
@@ -50,6 +53,7 @@ def compact(
     since: Timestamp,
     *,
     keeps_last_times: bool = False,
+    cluster_by: Sequence[str] = (),
     clock: Clock = system_clock,
 ) -> Compaction | None:
     """Rewrite files so that updates below ``since`` are summed at ``since``. None if no rewrite was
@@ -62,20 +66,32 @@ def compact(
     With ``keeps_last_times`` the sum of a row's updates below ``since`` is at the last of their
     times, not at ``since``. A later ``since`` counts as the last time below the physical upper, so
     that times never pass the upper.
+
+    With ``cluster_by`` the rewritten rows of each time are in the order of these columns, in small
+    row groups, so that the statistics of most of these exclude a given value. A large file that was
+    appended is rewritten for that once. It has no effect with ``keeps_last_times``.
     """
     for _ in range(_ATTEMPTS):
         version = collection.pin()
         target = Timestamp(min(since, version.upper - 1))
         removed = select_files_to_rewrite(
-            version.all_files, target, is_monotonic=version.is_monotonic
+            version.all_files,
+            target,
+            is_monotonic=version.is_monotonic,
+            is_ordered=_was_rewritten if cluster_by else lambda file: True,
         )
         if not removed:
             return None
         schema = arrow_schema(version.desc, with_updates=True)
         try:
             with version.reading():
-                advance = settle_updates if keeps_last_times else advance_updates
-                added = list(_write(version, advance(version.dataset(removed), schema, target)))
+                updates = version.dataset(removed)
+                if keeps_last_times:
+                    rewritten = settle_updates(updates, schema, target)
+                else:
+                    rewritten = advance_updates(updates, schema, target, then_by=cluster_by)
+                group_rows = CLUSTERED_ROWS if cluster_by else None
+                added = list(_write(version, rewritten, group_rows))
         except VersionGone:
             if collection.pin().rewrites == version.rewrites:
                 raise
@@ -93,14 +109,24 @@ def compact(
     return None
 
 
-def _write(version: Version, updates: pa.RecordBatchReader) -> Iterator[StagedFile]:
+def _was_rewritten(file: DataFile) -> bool:
+    return rewrite_number(file.path) is not None
+
+
+def _write(
+    version: Version, updates: pa.RecordBatchReader, group_rows: int | None
+) -> Iterator[StagedFile]:
     """Write the updates to durable files of about ``TARGET_FILE_BYTES`` each, named after the
-    rewrite that they are for."""
+    rewrite that they are for, with at most ``group_rows`` in each row group."""
     batches = (batch for batch in updates if batch.num_rows)
     for first in batches:
         path = f"{DATA}/{rewrite_name(version.rewrites + 1)}.parquet"
         yield write_file(
-            version.folder, path, _up_to(TARGET_FILE_BYTES, first, batches), updates.schema
+            version.folder,
+            path,
+            _up_to(TARGET_FILE_BYTES, first, batches),
+            updates.schema,
+            group_rows=group_rows,
         )
 
 

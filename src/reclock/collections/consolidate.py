@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -54,14 +54,19 @@ def stream_changes(
 
 
 def advance_updates(
-    updates: Updates, schema: pa.Schema, since: Timestamp, upper: Timestamp = MAXIMUM
+    updates: Updates,
+    schema: pa.Schema,
+    since: Timestamp,
+    upper: Timestamp = MAXIMUM,
+    *,
+    then_by: Sequence[str] = (),
 ) -> pa.RecordBatchReader:
-    """Streams all updates below ``upper``, consolidated, in order of time.
-    Times below ``since`` are moved up to it."""
+    """Streams all updates below ``upper``, consolidated, in order of time and, at each time, of the
+    columns ``then_by``. Times below ``since`` are moved up to it."""
     advanced = f"GREATEST(updates.{TIME_COLUMN}, {since:d}::BIGINT)"
-    return stream_query(
-        updates, _changes_sql(schema, advanced, f"updates.{TIME_COLUMN} < {upper:d}"), schema
-    )
+    sql = _changes_sql(schema, advanced, f"updates.{TIME_COLUMN} < {upper:d}")
+    places = [schema.get_field_index(name) + 1 for name in then_by]
+    return stream_query(updates, ", ".join([sql, *map(str, places)]), schema)
 
 
 def settle_updates(updates: Updates, schema: pa.Schema, since: Timestamp) -> pa.RecordBatchReader:
@@ -75,7 +80,8 @@ def settle_updates(updates: Updates, schema: pa.Schema, since: Timestamp) -> pa.
 def _changes_sql(
     schema: pa.Schema, time: str, condition: str, group_time: str | None = None
 ) -> str:
-    """Sums equal rows by ``time``, or, if that is an aggregate, by ``group_time``."""
+    """Sums equal rows by ``time``, or, if that is an aggregate, by ``group_time``. In order of
+    time: more columns to order by may follow."""
     columns = pa.schema([field for field in schema if field.name not in (TIME_COLUMN, DIFF_COLUMN)])
     groups = ", ".join(
         [*(str(index + 1) for index in range(len(columns))), group_time or str(len(columns) + 1)]
@@ -83,8 +89,7 @@ def _changes_sql(
     return f"""
         SELECT {_select_list(columns)} {time} AS {TIME_COLUMN}, SUM(updates.{DIFF_COLUMN})::BIGINT AS {DIFF_COLUMN}
         FROM updates WHERE {condition}
-        GROUP BY {groups} HAVING SUM(updates.{DIFF_COLUMN}) <> 0 ORDER BY {len(columns) + 1}
-    """
+        GROUP BY {groups} HAVING SUM(updates.{DIFF_COLUMN}) <> 0 ORDER BY {len(columns) + 1}"""
 
 
 def _select_list(columns: pa.Schema) -> str:

@@ -50,15 +50,21 @@ class StagedFile:
 
 
 def write_file(
-    folder: Folder, path: str, batches: Iterable[pa.RecordBatch | pa.Table], schema: pa.Schema
+    folder: Folder,
+    path: str,
+    batches: Iterable[pa.RecordBatch | pa.Table],
+    schema: pa.Schema,
+    *,
+    group_rows: int | None = None,
 ) -> StagedFile:
-    """Write one Parquet file of at least one update, durable when this returns."""
+    """Write one Parquet file of at least one update, durable when this returns. A row group has at
+    most ``group_rows``; None leaves that to the writer."""
     folder.make_parent(path)
     footers: list[pq.FileMetaData] = []
     writer = parquet_writer(folder, path, schema, metadata_collector=footers)
     try:
         for batch in batches:
-            writer.write(batch)
+            writer.write(batch, group_rows)
     except BaseException:
         with suppress(Exception):  # the file is not whole, and the error above says why
             writer.close()

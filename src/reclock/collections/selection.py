@@ -3,7 +3,7 @@ byte is rewritten often."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.files import DataFile
@@ -21,13 +21,18 @@ rewritten only a few times."""
 
 
 def select_files_to_rewrite(
-    files: Sequence[DataFile], since: Timestamp, *, is_monotonic: bool
+    files: Sequence[DataFile],
+    since: Timestamp,
+    *,
+    is_monotonic: bool,
+    is_ordered: Callable[[DataFile], bool] = lambda file: True,
 ) -> list[DataFile]:
     """The files to rewrite as one, with times below ``since`` moved up to it. Empty if a rewrite
     would gain nothing.
 
     A large file waits until all of its times are below ``since``, and where nothing is ever deleted
-    it stays as it is.
+    it stays as it is. One whose rows are not in the order that a rewrite gives them is rewritten
+    once.
     """
     past = [
         file
@@ -37,13 +42,15 @@ def select_files_to_rewrite(
     merged = [
         file
         for file in past
-        if _is_large(file) and (is_monotonic or file.min_time == file.max_time)
+        if _is_large(file) and is_ordered(file) and (is_monotonic or file.min_time == file.max_time)
     ]
     selected = [file for file in past if file not in merged]
     if not is_monotonic and _bytes(merged) <= GROWTH * _bytes(selected):
         selected = past
-    if len(selected) == 1 and selected[0].min_time == selected[0].max_time:
-        selected = []
+    if len(selected) == 1:
+        [file] = selected
+        if file.min_time == file.max_time and (is_ordered(file) or not _is_large(file)):
+            selected = []
     small = [file for file in files if file.min_time >= since and not _is_large(file)]
     return selected + small if len(small) >= SMALL_FILES else selected
 

@@ -34,7 +34,7 @@ from reclock.failpoints import failpoint
 from reclock.pipeline import registrations
 from reclock.runtime.environment import Environment
 from reclock.runtime.stores import Stores
-from reclock.sql.catalog.entries import RelationEntry, SecretEntry
+from reclock.sql.catalog.entries import IndexEntry, RelationEntry, SecretEntry
 
 _SECRET_GRACE_MS = 24 * 3_600_000
 """How long a transaction that creates a secret may take to commit."""
@@ -281,7 +281,13 @@ def _maintain_collection(
     collection = stores.lake.open(id)
     files_before = len(collection.pin().all_files)
     is_bindings = id.collection is CollectionType.REMAPPING  # a progress relation shows their times
-    compact(collection, since, keeps_last_times=is_bindings, clock=stores.clock)
+    compact(
+        collection,
+        since,
+        keeps_last_times=is_bindings,
+        cluster_by=_index_key(stores, id),
+        clock=stores.clock,
+    )
     failpoint("maintenance.after_compact")
     checkpoint(collection)
     failpoint("maintenance.after_checkpoint")
@@ -290,6 +296,22 @@ def _maintain_collection(
     claimed = _claimed_staging(stores, id.group)
     freed = vacuum(collection, before=begun_before, claimed_staging=claimed, clock=stores.clock)
     return CollectionReport(id, files_before, len(collection.pin().all_files), freed.size_bytes)
+
+
+def _index_key(stores: Stores, id: StorageCollectionId) -> list[str]:
+    """The columns of the collection that the key of its index begins with; none if it is no
+    index."""
+    catalog = stores.planner_catalog()
+    entry = catalog.entry(id.source_id)
+    if not isinstance(entry, IndexEntry):
+        return []
+    names = catalog.relation(entry.on).desc.stored.names
+    columns: list[str] = []
+    for part in entry.key:
+        if part.position is None:
+            break
+        columns.append(names[part.position])
+    return columns
 
 
 def _is_gone(stores: Stores, id: StorageCollectionId) -> bool:
