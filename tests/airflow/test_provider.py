@@ -41,11 +41,14 @@ def airflow(airflow_commands: Worker, airflow_database: dict[str, str]) -> Worke
 
 @pytest.fixture
 def hook_answers(run_worker: Worker, airflow_database: dict[str, str]) -> Worker:
-    """The answers of the hook with each of the connections."""
+    """The answers of the hook with each of the connections, at first without one if that is
+    None."""
 
     def run(*connections: Any, **variables: str) -> list[dict[str, Any]]:
         queries = [
             {"AIRFLOW_CONN_RECLOCK_DEFAULT": json.dumps({"conn_type": "reclock"} | connection)}
+            if connection is not None
+            else {}
             for connection in connections
         ]
         return list(run_worker("hook_worker.py", queries, **variables))
@@ -83,10 +86,13 @@ def test_a_connection_is_added_and_tested(airflow: Worker, home: Path) -> None:
 
 
 def test_the_hook_opens_a_home_in_the_process(hook_answers: Worker, home: Path) -> None:
-    named, default = hook_answers({"extra": {"home": str(home)}}, {}, RECLOCK_HOME=str(home))
+    missing, named, empty = hook_answers(
+        None, {"extra": {"home": str(home)}}, {}, RECLOCK_HOME=str(home)
+    )
+    assert_answers(missing)
     assert_answers(named)
     assert named["sqlalchemy"] == "SQLAlchemy needs a server"
-    assert default["user"] == "reclock"
+    assert empty["user"] == "reclock"
 
 
 def test_the_hook_connects_to_a_server(hook_answers: Worker, sql_server: SqlServer) -> None:

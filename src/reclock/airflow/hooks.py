@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from airflow.providers.common.sql.hooks.sql import DbApiHook
+from airflow.sdk import Connection
+from airflow.sdk.exceptions import AirflowNotFoundException
 from sqlalchemy.engine import URL
 
 from reclock.airflow.dbapi import DbApiConnection, Parameters, numbered
@@ -31,6 +33,17 @@ class ReclockHook(DbApiHook):
     conn_type = "reclock"
     hook_name = "Reclock"
     supports_autocommit = True
+
+    @classmethod
+    def get_connection(cls, conn_id: str) -> Connection:
+        """The connection. The default one need not exist: without it, the environment is the one at
+        ``RECLOCK_HOME``. Raises ``AirflowNotFoundException``."""
+        try:
+            return super().get_connection(conn_id)
+        except AirflowNotFoundException:
+            if conn_id != cls.default_conn_name:
+                raise
+            return Connection(conn_id=conn_id, conn_type=cls.conn_type)
 
     def get_client(self) -> Client:
         """A new client, to be closed. Raises ``InvalidOption`` and what ``reclock.connect``
