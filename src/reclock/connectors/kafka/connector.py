@@ -39,7 +39,6 @@ from reclock.connectors.kafka.topic import Topic, request_settings, unavailable
 from reclock.definitions.formats import Format
 from reclock.definitions.sources import KafkaConnector, cannot_resnapshot
 from reclock.errors import (
-    DecodeFailed,
     SourceError,
     UpstreamChanged,
     UpstreamLost,
@@ -304,26 +303,10 @@ class Kafka:
             return
         partition, base = str(task.partition), task.incarnation.base
         for messages in self.messages(task):
-            try:
-                rows = decode(
-                    messages, self.upstream, self.format, self.desc, partition=partition, base=base
-                )
-            except DecodeFailed as error:
-                raise self._with_topic(error) from error
+            rows = decode(
+                messages, self.upstream, self.format, self.desc, partition=partition, base=base
+            )
             yield "", rows
-
-    def _with_topic(self, error: DecodeFailed) -> DecodeFailed:
-        """The error of a record, which names the topic too: a partition is only a number."""
-        return DecodeFailed(
-            error.partition,
-            error.offset,
-            detail=error.detail or "",
-            unit=error.unit,
-            message=(
-                f"record at {error.unit} {error.offset} of partition {error.partition} of topic "
-                f'"{self.upstream.topic}" does not decode'
-            ),
-        )
 
     def messages(self, task: TopicReadTask) -> Iterator[list[Message]]:
         """The task's messages, in order. Only a caller that reads to the end knows that the topic

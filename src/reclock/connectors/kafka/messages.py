@@ -13,6 +13,7 @@ from reclock.algebra.relations import RelationDesc
 from reclock.connectors.connector import DELETED_COLUMN, OFFSET_COLUMN, PARTITION_COLUMN
 from reclock.definitions.formats import Format
 from reclock.definitions.sources import KafkaConnector
+from reclock.errors import DecodeFailed
 from reclock.formats.envelope import changes
 from reclock.formats.messages import decode_messages
 
@@ -27,8 +28,30 @@ def decode(
     base: int = 0,
 ) -> pa.Table:
     """The rows of messages of one partition. Raises ``DecodeFailed`` with the source's offset,
-    which is the message's plus ``base``."""
+    which is the message's plus ``base``. It names the topic too: a partition is only a number."""
     offsets = [message.offset() + base for message in messages]
+    try:
+        return _rows(messages, upstream, format, desc, partition=partition, offsets=offsets)
+    except DecodeFailed as error:
+        raise DecodeFailed(
+            partition,
+            error.offset,
+            detail=error.detail or "",
+            unit=error.unit,
+            message=f"record at {error.unit} {error.offset} of partition {partition} of topic "
+            f'"{upstream.topic}" does not decode',
+        ) from error
+
+
+def _rows(
+    messages: Sequence[Message],
+    upstream: KafkaConnector,
+    format: Format,
+    desc: RelationDesc,
+    *,
+    partition: str,
+    offsets: Sequence[int],
+) -> pa.Table:
     width = len(desc) - len(upstream.include)
     values = [message.value() for message in messages]
     if upstream.envelope == "DEBEZIUM":
