@@ -13,9 +13,11 @@ from reclock.connectors.connector import Increment
 from reclock.errors import (
     DecodeFailed,
     InvalidOption,
+    SourceError,
     UpstreamChanged,
     UpstreamLost,
     UpstreamReplaced,
+    UpstreamUnavailable,
 )
 from reclock.ingest.failures import decode_failure, encode_failure
 from reclock.ingest.payload import Phase, Step
@@ -78,6 +80,7 @@ def test_what_cannot_be_read_anew_is_refused(tmp_path: Path, upstream: str, reas
     ("error", "ways"),
     [
         (LOST, []),
+        (UpstreamUnavailable("the server does not answer"), []),
         (UpstreamReplaced("0", 5, message="m"), ["ALTER SOURCE k RESNAPSHOT"]),
         (
             UpstreamChanged("0", 5, message="m"),
@@ -89,7 +92,7 @@ def test_what_cannot_be_read_anew_is_refused(tmp_path: Path, upstream: str, reas
         ),
     ],
 )
-def test_the_ways_out_are_the_statements_that_help(error: UpstreamChanged, ways: list[str]) -> None:
+def test_the_ways_out_are_the_statements_that_help(error: SourceError, ways: list[str]) -> None:
     step = Step("u1", Timestamp(5), Phase.PROBING, error=encode_failure(error))
     assert [way.statement for way in ways_out("k", step)] == ways
 
@@ -106,6 +109,18 @@ def test_a_record_that_does_not_decode_can_be_given_up_alone(
     step = Step("u1", Timestamp(5), Phase.BOUND, (claimed,), error=encode_failure(error))
     statements = [way.statement for way in ways_out("k", step)]
     assert statements == [f"ALTER SOURCE k {decision}" for decision in ["RETRY", *skips]]
+
+
+@pytest.mark.parametrize(
+    ("partition", "name"), [("1", "partition 1"), ("orders/o1.csv", "orders/o1.csv")]
+)
+def test_what_follows_says_that_a_number_is_a_partition(partition: str, name: str) -> None:
+    error = DecodeFailed(partition, 5, detail="d", unit="offset")
+    claimed = Increment(partition, 5, 9, 4)
+    step = Step("u1", Timestamp(5), Phase.BOUND, (claimed,), error=encode_failure(error))
+    _, record, rest = ways_out("k", step)
+    assert f"at offset 5 of {name} is never read" in record.follows
+    assert f"Nothing of {name} from 5 to 9" in rest.follows
 
 
 @pytest.mark.parametrize("kind", [UpstreamChanged, UpstreamLost, UpstreamReplaced])

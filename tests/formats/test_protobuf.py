@@ -211,6 +211,8 @@ def test_a_message_is_the_one_that_its_indexes_lead_to(monkeypatch: pytest.Monke
             decoded([framed(1, b"\x02\x02", order()), bad], registry=REGISTRY)
         assert failure.value.offset == 1
         assert reason in str(failure.value.detail)
+        is_unknown = reason.startswith("the registry")
+        assert ("register the schema again" in str(failure.value.hint)) is is_unknown
     assert requests.count(1) < 12  # once a batch, not once a message
 
 

@@ -115,6 +115,11 @@ def test_avro(kafka: Broker, registry: Registry, environment: Environment) -> No
     [stalled] = tick.run(environment, owner="tests").failed
     place = f'offset 4 of partition 0 of topic "{topic}"'
     assert stalled.message == f"record at {place} does not decode"
+    name = stalled.name
+    assert stalled.hint == (
+        f"register the schema again, with the id that it had, and ALTER SOURCE {name} RETRY; or "
+        f"give the record up with ALTER SOURCE {name} SKIP '0' FROM 4 TO 5"
+    )
 
 
 def test_protobuf(kafka: Broker, registry: Registry, environment: Environment) -> None:

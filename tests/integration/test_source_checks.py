@@ -39,6 +39,22 @@ def test_a_publication(upstream: Upstream, here: Lakehouse) -> None:
     assert checks["table public.kept"] == (True, "in the publication")
 
 
+def test_a_slot_that_does_not_have_the_next_changes_is_missing(
+    upstream: Upstream, here: Lakehouse
+) -> None:
+    upstream.table("t (n int)")
+    here.create(upstream)
+    assert here.tick() == []
+    [(slot, _)] = upstream.slots()
+    upstream.run("INSERT INTO t VALUES (1)")
+    upstream.run(f"SELECT pg_replication_slot_advance('{slot}', pg_current_wal_lsn())")
+    is_fine, detail = checked(here, "pg")["slot"]
+    assert (is_fine, "let another reader move the replication slot" in detail) == (False, True)
+    upstream.run(f"SELECT pg_drop_replication_slot('{slot}')")
+    is_fine, detail = checked(here, "pg")["slot"]
+    assert (is_fine, "no longer has the replication slot" in detail) == (False, True)
+
+
 def test_a_topic(kafka: Broker, here: Lakehouse) -> None:
     topic = kafka.topic(2)
     here.sql(f"CREATE SOURCE s FROM KAFKA BROKER '{kafka.address}' TOPIC '{topic}' FORMAT TEXT")

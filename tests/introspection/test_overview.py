@@ -3,12 +3,14 @@ picture."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures.stalled import stall
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -254,6 +256,44 @@ def test_a_view_without_an_upper_is_complete_as_far_as_what_it_reads() -> None:
     derived = with_derived({first: Timestamp(3), second: Timestamp(5)}, graph)
     assert (derived[view], derived[join]) == (3, 3)
     assert constant not in derived
+
+
+@pytest.fixture
+def stalled_view(tmp_path: Path) -> Iterator[tuple[Environment, str]]:
+    """A source that is stalled, with its id, and a view that has all of it. Nothing else is
+    there."""
+    (tmp_path / "buckets" / "b").mkdir(parents=True)
+    with Environment.initialise(tmp_path) as environment:
+        list(
+            Session(environment).execute(
+                "CREATE SOURCE s (a text) FROM S3 DISCOVER OBJECTS MATCHING '*' USING BUCKET SCAN "
+                "'b' FORMAT CSV; CREATE MATERIALIZED VIEW v AS SELECT count(*) FROM s"
+            )
+        )
+        id = stall(environment, "s")
+        frontiers = environment.stores.frontiers
+        indexes = [entry.id for entry in environment.stores.planner_catalog().indexes()]
+        frontiers.advance_idle(indexes, frontiers.get(id).upper)
+        yield environment, id
+
+
+def test_a_stalled_source_holds_back_a_view_that_has_all_of_it(
+    stalled_view: tuple[Environment, str],
+) -> None:
+    source, view = overview_of(stalled_view[0]).objects
+    assert (source.status, source.culprit) == ("stalled", None)
+    assert (view.status, view.culprit) == ("late", "reclock.public.s")
+
+
+def test_after_a_decision_no_other_one_is_proposed(stalled_view: tuple[Environment, str]) -> None:
+    environment, id = stalled_view
+    assert "SKIP" in str(object_of(environment, id).object.hint)
+    list(Session(environment).execute("ALTER SOURCE s RETRY"))
+    decided = object_of(environment, id).object
+    assert (decided.ways_out, decided.hint) == (
+        (),
+        "nothing is left to decide: the next tick goes on",
+    )
 
 
 def test_a_new_environment_shows_its_objects_and_one_of_them(tmp_path: Path) -> None:

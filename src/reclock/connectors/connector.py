@@ -157,9 +157,9 @@ class CheckResult:
 class Checks(Connector, Protocol):
     """A connector that can check its requirements on the upstream, beyond what a probe shows."""
 
-    def check(self) -> Iterator[CheckResult]:
-        """Yield the results; each takes a bounded time. Raises a ``SourceError`` as soon as the
-        rest cannot be checked."""
+    def check(self, bound: Bound) -> Iterator[CheckResult]:
+        """Yield the results for a source that is ``bound`` so far; each takes a bounded time.
+        Raises a ``SourceError`` as soon as the rest cannot be checked."""
 
 
 @runtime_checkable

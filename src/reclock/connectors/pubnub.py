@@ -231,7 +231,7 @@ class PubNub:
     def acknowledge(self, published: Sequence[Increment]) -> None:
         """Channels do not track readers."""
 
-    def check(self) -> Iterator[CheckResult]:
+    def check(self, bound: Bound) -> Iterator[CheckResult]:
         now = self._ask(0, None)
         if now is None:
             raise self._unavailable("no answer in time")

@@ -173,14 +173,18 @@ class DecodeFailed(SourceError):
         unit: str = "byte",
         message: str | None = None,
         hint: str | None = None,
+        remedy: str | None = None,
     ) -> None:
-        is_of_object = unit in ("byte", "row")
-        correct = "correct the object and ALTER SOURCE … RETRY; or " if is_of_object else ""
+        """``remedy`` is what a person can do so that the same record decodes. Objects can be
+        corrected."""
+        if remedy is None and unit in ("byte", "row"):
+            remedy = "correct the object"
+        retry = f"{remedy} and ALTER SOURCE … RETRY; or " if remedy is not None else ""
         skip = skip_statement(partition, offset, offset + 1)
         super().__init__(
             message or f'record at {unit} {offset} of "{partition}" does not decode',
             detail=detail,
-            hint=hint or f"{correct}give the record up with {skip}",
+            hint=hint or f"{retry}give the record up with {skip}",
         )
         self.partition, self.offset, self.unit = partition, offset, unit
 

@@ -15,7 +15,7 @@ import fastavro
 
 from reclock.errors import InvalidOption
 from reclock.formats.avro_schemas import parsed
-from reclock.formats.schema_registry import UnknownSchema
+from reclock.formats.schema_registry import REGISTER_AGAIN, UnknownSchema
 from reclock.formats.values import HEAD_BYTES, Unreadable, schema_id
 
 Schemas = Callable[[int], str]
@@ -38,6 +38,8 @@ def read(values: Sequence[bytes], reader: str, schemas: Schemas) -> list[Any]:
                 raise ValueError(f"{len(value) - stream.tell()} bytes are left after the value")
         except InvalidOption as error:
             raise Unreadable(index, f"{error.message}: {error.detail}") from error
+        except UnknownSchema as error:
+            raise Unreadable(index, str(error), remedy=REGISTER_AGAIN) from error
         except _BAD as error:
             raise Unreadable(index, str(error) or type(error).__name__) from error
     return rows
@@ -45,6 +47,6 @@ def read(values: Sequence[bytes], reader: str, schemas: Schemas) -> list[Any]:
 
 _BAD = (
     *(ValueError, TypeError, LookupError, EOFError, ArithmeticError, MemoryError, RecursionError),
-    *(fastavro.read.SchemaResolutionError, UnknownSchema),
+    fastavro.read.SchemaResolutionError,
 )
 """The exceptions that fastavro raises for bytes that are not a value."""

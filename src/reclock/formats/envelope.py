@@ -33,7 +33,9 @@ def event_of(
         else:
             document = json.loads(value)
     except Unreadable as error:
-        raise DecodeFailed(partition, offset, detail=error.reason, unit="offset") from error
+        raise DecodeFailed(
+            partition, offset, detail=error.reason, unit="offset", remedy=error.remedy
+        ) from error
     except (ValueError, RecursionError) as error:
         raise DecodeFailed(
             partition, offset, detail=f"it is not JSON: {error}", unit="offset"

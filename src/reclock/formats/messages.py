@@ -53,8 +53,8 @@ def decode_messages(
     """
     fields = arrow_schema(desc, with_updates=False)
 
-    def failed(index: int, detail: str) -> DecodeFailed:
-        return DecodeFailed(partition, offsets[index], detail=detail, unit="offset")
+    def failed(index: int, detail: str, remedy: str | None = None) -> DecodeFailed:
+        return DecodeFailed(partition, offsets[index], detail=detail, unit="offset", remedy=remedy)
 
     present = [i for i, value in enumerate(values) if value is not None]
     if len(present) < len(values):
@@ -79,7 +79,7 @@ def decode_messages(
         try:
             return typed_table(records(values_read, format, desc), desc)
         except Unreadable as unreadable:
-            raise failed(unreadable.index, unreadable.reason) from unreadable
+            raise failed(unreadable.index, unreadable.reason, unreadable.remedy) from unreadable
     if not isinstance(format, CsvFormat | JsonFormat):
         return pa.table([_plain(values_read, format, desc.columns[0], failed)], schema=fields)
     bad = next(

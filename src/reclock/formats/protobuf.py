@@ -19,7 +19,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from reclock.errors import InvalidOption
 from reclock.formats.protobuf_schemas import MOMENT, WRAPPERS, descriptor, messages_at, scalar
-from reclock.formats.schema_registry import UnknownSchema
+from reclock.formats.schema_registry import REGISTER_AGAIN, UnknownSchema
 from reclock.formats.values import HEAD_BYTES, Unreadable, schema_id
 
 Schemas = Callable[[int], str]
@@ -44,7 +44,9 @@ def read(
                     raise ValueError(f"it is a {' or '.join(sorted(written))}")
                 value = value[len(head) :]
             messages.append(kind.FromString(value))
-        except (DecodeError, ValueError, LookupError, InvalidOption, UnknownSchema) as error:
+        except UnknownSchema as error:
+            raise Unreadable(index, str(error), remedy=REGISTER_AGAIN) from error
+        except (DecodeError, ValueError, LookupError, InvalidOption) as error:
             raise Unreadable(index, str(error) or type(error).__name__) from error
     return messages
 

@@ -13,6 +13,9 @@ from reclock.errors import UpstreamUnavailable
 if TYPE_CHECKING:
     from confluent_kafka.schema_registry import SchemaRegistryClient
 
+REGISTER_AGAIN = "register the schema again, with the id that it had,"
+"""What a person can do about a message whose schema the registry no longer has."""
+
 _MISSING = (40401, 40402, 40403, 404)
 _REFUSED = (409, 422)
 

@@ -21,11 +21,12 @@ HEAD_BYTES = 5
 
 
 class Unreadable(Exception):
-    """The message number ``index`` cannot be read, for this reason."""
+    """The message number ``index`` cannot be read, for this reason. ``remedy`` is what a person can
+    do so that it can."""
 
-    def __init__(self, index: int, reason: str) -> None:
+    def __init__(self, index: int, reason: str, *, remedy: str | None = None) -> None:
         super().__init__(reason)
-        self.index, self.reason = index, reason
+        self.index, self.reason, self.remedy = index, reason, remedy
 
 
 def schema_id(message: bytes) -> int:

@@ -27,6 +27,7 @@ from reclock.errors import (
     UnknownObject,
     UnknownRelation,
     UpperMismatch,
+    UpstreamUnavailable,
     about_source,
     quoted_name,
 )
@@ -121,6 +122,8 @@ def ingest_spec(
         raise  # others move its upper further and further: nothing is wrong with the source
     except Exception as failure:  # the edge of the loop over sources
         error = error_of(environment, failure, f"source {quoted_name(spec.name)}")
+        if isinstance(error, UpstreamUnavailable):
+            error.hint = error.hint or "the next tick tries again"
         record_stall(environment.stores, *spec.all_ids, error=error)
         raise about_source(spec.name, error) from failure
     if report.state is not IngestState.NEW:

@@ -16,6 +16,7 @@ from reclock.catalog.objects import ItemType
 from reclock.consensus.frontiers.groups import GroupFrontier
 from reclock.consensus.objects.statuses import Status
 from reclock.errors import UnknownRelation
+from reclock.ingest.payload import Step
 from reclock.ingest.source_collections import read_bindings
 from reclock.introspection.delays import delaying_object, with_derived
 from reclock.introspection.overview import (
@@ -112,6 +113,13 @@ def object_of(environment: Environment, id: str) -> ObjectDetail:
 def docs_folder(environment: Environment) -> Path:
     """Where the data docs are."""
     return environment.stores.settings.home / "quality"
+
+
+def _hint(status: Status | None, step: Step | None) -> str | None:
+    """What the status proposes, unless the step that stalled has been decided about since."""
+    if step is not None and step.error is None and not step.blocking:
+        return "nothing is left to decide: the next tick goes on"
+    return status.hint if status is not None else None
 
 
 def _remap(environment: Environment, source: GlobalId, upper: Timestamp) -> Remap:
@@ -220,10 +228,12 @@ class _Gathered:
         frontier, status, text = self._frontier(id), self._status_entry(id), self._status(id)
         upper = self.uppers.get(id)
         culprit_id = None
-        if upper is not None and upper < newest:
+        if upper is not None:
             culprit_id = delaying_object(
                 id, self.uppers, lambda other: self.depends_on.get(other, ()), stalled
             )
+            if upper == newest and culprit_id not in stalled:
+                culprit_id = None  # nothing is later than the object
         if text not in PROBLEMS and culprit_id in stalled:
             text = LATE
         claim = frontier.claim if frontier is not None else None
@@ -243,7 +253,7 @@ class _Gathered:
             text,
             status.error if status is not None else getattr(entry, "reason", None),
             status.detail if status is not None else None,
-            status.hint if status is not None else None,
+            _hint(status, step),
             frontier.since if frontier is not None else None,
             upper,
             None if upper is None else max(0, self.now + 1 - upper),

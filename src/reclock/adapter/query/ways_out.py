@@ -8,6 +8,7 @@ from reclock.errors import (
     UpstreamChanged,
     UpstreamLost,
     UpstreamReplaced,
+    UpstreamUnavailable,
 )
 from reclock.ingest.failures import decode_failure
 from reclock.ingest.payload import Step
@@ -18,13 +19,15 @@ def ways_out(source: str, step: Step) -> tuple[WayOut, ...]:
     """The decisions that the source's standing step leaves, the mildest first. ``source`` is its
     name as SQL writes it.
 
-    None if nothing keeps the step from going on.
+    None if nothing keeps the step from going on, or the next tick tries again by itself.
     """
     error = decode_failure(step.error) if step.error is not None else None
     if isinstance(error, UpstreamReplaced):
         follows = "The next tick reads what is upstream now."
         return (WayOut("RESNAPSHOT", f"ALTER SOURCE {source} RESNAPSHOT", follows),)
-    if isinstance(error, UpstreamLost) or (error is None and not step.blocking):
+    if isinstance(error, UpstreamLost | UpstreamUnavailable):
+        return ()
+    if error is None and not step.blocking:
         return ()
     follows = (
         "The next tick reads the claimed ranges again. Choose it after you have corrected "
@@ -54,7 +57,7 @@ def _skip_record(source: str, step: Step, error: DecodeFailed) -> list[WayOut]:
         return [_skip_partition(source, error.partition)]
     after = error.offset + 1
     follows = (
-        f"The record at {error.unit} {error.offset} of {error.partition} is never read. "
+        f"The record at {error.unit} {error.offset} of {_named(error.partition)} is never read. "
         "The others are."
     )
     record = WayOut("SKIP the record", _skip(source, error.partition, error.offset, after), follows)
@@ -68,8 +71,8 @@ def _skip_lost(source: str, step: Step, error: UpstreamChanged) -> WayOut:
     to the end of the claimed range."""
     if error.upper is not None:
         statement = _skip(source, error.partition, error.offset, error.upper)
-        follows = f"Nothing of {error.partition} below {error.upper} is read. The rest is."
-        return WayOut(f"SKIP {error.partition}", statement, follows)
+        follows = f"Nothing of {_named(error.partition)} below {error.upper} is read. The rest is."
+        return WayOut("SKIP what is lost", statement, follows)
     upper = _claimed_upper(step, error.partition)
     if upper is None:
         return _skip_partition(source, error.partition)
@@ -84,19 +87,26 @@ def _claimed_upper(step: Step, partition: str) -> int | None:
 
 def _skip_rest(source: str, partition: str, lower: int, upper: int) -> WayOut:
     follows = (
-        f"Nothing of {partition} from {lower} to {upper}, the end of the claimed range, is ever "
-        "read."
+        f"Nothing of {_named(partition)} from {lower} to {upper}, the end of the claimed range, is "
+        "ever read."
     )
     return WayOut("SKIP the rest", _skip(source, partition, lower, upper), follows)
 
 
 def _skip_partition(source: str, partition: str) -> WayOut:
-    follows = f"Nothing more of {partition} is read. Its published rows stay."
-    return WayOut(f"SKIP {partition}", f"ALTER SOURCE {source} SKIP {_text(partition)}", follows)
+    follows = f"Nothing more of {_named(partition)} is read. Its published rows stay."
+    return WayOut(
+        f"SKIP {_named(partition)}", f"ALTER SOURCE {source} SKIP {_text(partition)}", follows
+    )
 
 
 def _skip(source: str, partition: str, lower: int, upper: int) -> str:
     return f"ALTER SOURCE {source} SKIP {_text(partition)} FROM {lower} TO {upper}"
+
+
+def _named(partition: str) -> str:
+    """Topics number their partitions, and a number alone says nothing."""
+    return f"partition {partition}" if partition.isdecimal() else partition
 
 
 def _text(value: str) -> str:

@@ -275,7 +275,7 @@ class Kafka:
         finally:
             consumer.close()
 
-    def check(self) -> Iterator[CheckResult]:
+    def check(self, bound: Bound) -> Iterator[CheckResult]:
         topic = self._topic()
         user = self.client.get("sasl.username")
         topic_id, partitions = self._describe(topic, {})

@@ -38,6 +38,7 @@ def decode(
             error.offset,
             detail=error.detail or "",
             unit=error.unit,
+            hint=error.hint,
             message=f"record at {error.unit} {error.offset} of partition {partition} of topic "
             f'"{upstream.topic}" does not decode',
         ) from error

@@ -315,7 +315,7 @@ class Kinesis:
     def acknowledge(self, published: Sequence[Increment]) -> None:
         """Streams do not track readers."""
 
-    def check(self) -> Iterator[CheckResult]:
+    def check(self, bound: Bound) -> Iterator[CheckResult]:
         stream = self._describe(self._client(), {})
         yield CheckResult(
             "stream",

@@ -175,7 +175,7 @@ class Objects:
         for rows in self.contents.read(task):
             yield "", rows
 
-    def check(self) -> Iterator[CheckResult]:
+    def check(self, bound: Bound) -> Iterator[CheckResult]:
         prefix = literal_prefix(self.connector.pattern)
         listed = self.store.list(self.connector.bucket, prefix)
         yield CheckResult("bucket", True, self.store.described(self.connector.bucket))

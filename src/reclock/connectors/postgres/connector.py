@@ -41,6 +41,7 @@ from reclock.connectors.postgres.publication import (
     unfollowed_tables,
 )
 from reclock.connectors.postgres.slots import (
+    Slot,
     create_slot,
     find_slot,
     format_lsn,
@@ -155,21 +156,9 @@ class Postgres:
                     "is another one",
                     f"its system identifier was {bound_id}, now {system_id}",
                 )
-            slot = find_slot(connection, self.upstream.slot)
-            if slot is None or slot.is_lost:
-                problem = (
-                    "no longer has" if slot is None else "let changes go that were not read, behind"
-                )
-                raise self._lost(
-                    lower, f'{problem} the replication slot "{self.upstream.slot}"', _MISSED
-                )
-            if slot.confirmed > lower:
-                ahead = f"it stands at {format_lsn(slot.confirmed)}, bound is {format_lsn(lower)}"
-                raise self._lost(
-                    lower,
-                    f'let another reader move the replication slot "{self.upstream.slot}"',
-                    ahead,
-                )
+            problem = self._slot_problem(find_slot(connection, self.upstream.slot), lower)
+            if problem is not None:
+                raise self._lost(lower, *problem)
             [reached] = connection.execute(
                 "SELECT pg_current_wal_flush_lsn()::text"
             ).fetchone() or [""]
@@ -227,7 +216,7 @@ class Postgres:
             if find_slot(connection, self.upstream.slot) is not None:
                 connection.execute("SELECT pg_drop_replication_slot(%s)", [self.upstream.slot])
 
-    def check(self) -> Iterator[CheckResult]:
+    def check(self, bound: Bound) -> Iterator[CheckResult]:
         with self._connected() as connection:
             server = connection.info
             yield CheckResult(
@@ -262,19 +251,17 @@ class Postgres:
                     may_read,
                     status + ("" if may_read else "; SELECT is not granted"),
                 )
-            slot = find_slot(connection, self.upstream.slot)
-            if slot is None:
-                yield CheckResult(
-                    "slot",
-                    True,
-                    f'"{self.upstream.slot}" is not there; copying the tables makes it',
-                )
-            else:
-                yield CheckResult(
-                    "slot",
-                    not slot.is_lost,
-                    f'"{self.upstream.slot}" stands at {format_lsn(slot.confirmed)}',
-                )
+            yield self._check_slot(find_slot(connection, self.upstream.slot), bound)
+
+    def _check_slot(self, slot: Slot | None, bound: Bound) -> CheckResult:
+        if () in bound and (problem := self._slot_problem(slot, bound[()][0])) is not None:
+            return CheckResult("slot", False, "the server {}; {}".format(*problem))
+        state = (
+            "is not there; copying the tables makes it"
+            if slot is None
+            else f"stands at {format_lsn(slot.confirmed)}"
+        )
+        return CheckResult("slot", True, f'"{self.upstream.slot}" {state}')
 
     def describe(self) -> dict[str, DescribedTable]:
         """The tables of the publication, by ``schema.table``. A table has a key if its changes
@@ -356,6 +343,19 @@ class Postgres:
             "SELECT system_identifier::text FROM pg_control_system()"
         ).fetchone() or [""]
         return str(system_id)
+
+    def _slot_problem(self, slot: Slot | None, lower: int) -> tuple[str, str] | None:
+        """Why the slot does not have the changes from ``lower`` on: what the server did, and the
+        detail. None if it has them."""
+        name = f'the replication slot "{self.upstream.slot}"'
+        if slot is None:
+            return f"no longer has {name}", _MISSED
+        if slot.is_lost:
+            return f"let changes go that were not read, behind {name}", _MISSED
+        if slot.confirmed > lower:
+            ahead = f"it stands at {format_lsn(slot.confirmed)}, bound is {format_lsn(lower)}"
+            return f"let another reader move {name}", ahead
+        return None
 
     def _lost(self, lsn: int, what: str, detail: str) -> UpstreamReplaced:
         message = f'the server of publication "{self.upstream.publication}" {what}'

@@ -81,9 +81,9 @@ def _check_state(environment: Environment, spec: SourceSpec) -> Iterator[CheckRe
 
 def _check_upstream(environment: Environment, spec: SourceSpec) -> Iterator[CheckResult]:
     connector = open_connector(spec, environment.runtime.connection_context)
-    if isinstance(connector, Checks):
-        yield from connector.check()
     _, bound = SourceCollections.open(environment.stores.lake, spec).read_bound()
+    if isinstance(connector, Checks):
+        yield from connector.check(bound)
     if isinstance(connector, SupportsRestart):
         for name in connector.abandoned_partitions(bound):
             yield CheckResult(
