@@ -13,10 +13,11 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from fixtures.replicas import QUICK, killing, processes
 
 from reclock.adapter.session.session import Session
 from reclock.cli.output import Format
-from reclock.cli.shell import Shell
+from reclock.cli.shell import Shell, run_shell
 from reclock.cli.waiting import until_done
 from reclock.runtime.environment import Environment
 
@@ -263,3 +264,23 @@ def test_what_work_raises_is_raised() -> None:
 
     with pytest.raises(ValueError, match="no"):
         until_done(work, lambda: None, sys.stderr)
+
+
+def test_a_replica_that_outlives_the_shell_is_announced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in QUICK.items():
+        monkeypatch.setenv(name, value)
+    Environment.initialise(tmp_path).close()
+    statements = ["CREATE CLUSTER c (SIZE '1'); CREATE TABLE t (a int)", "SET cluster = c; TABLE t"]
+    with killing(tmp_path):
+        failed = run_shell(
+            tmp_path, commands=statements, files=(), output="csv", timing=False, user="reclock"
+        )
+        printed = capsys.readouterr()
+        assert not failed, printed.err
+        [replica] = processes(tmp_path)
+    assert (
+        f'the replica "c.r1" was started for this command and goes on as process {replica.pid}; '
+        "it ends when nobody has needed it for 120 s"
+    ) in printed.err

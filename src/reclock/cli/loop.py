@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from reclock.cli.output import print_json, print_notice
+from reclock.cli.output import print_json, print_notice, print_replicas
 from reclock.config import Settings
 from reclock.errors import InvalidOption
 from reclock.pipeline import tick
@@ -60,6 +60,7 @@ def run_ticks(
         print_notice(f"made a new environment in {folder}; --home or RECLOCK_HOME name another")
     with ExitStack() as scope:
         environment = scope.enter_context(Environment.open(home, is_long_lived=pause is not None))
+        scope.callback(print_replicas, environment)
         if pause is not None:
             scope.enter_context(reporting(environment))
             settings = environment.stores.settings

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, is_dataclass
 from enum import StrEnum
 from itertools import repeat
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from reclock.adapter.context.results import Result, slices
 from reclock.adapter.context.texts import text_of, texts
@@ -17,6 +17,9 @@ from reclock.algebra.relations import RelationDesc, ScalarType, TypeName
 from reclock.cli.tables import Portion, print_records, print_table
 from reclock.errors import InvalidOption, ReclockError
 from reclock.sql.queries.literals import read_array
+
+if TYPE_CHECKING:
+    from reclock.runtime.environment import Environment
 
 
 class Format(StrEnum):
@@ -68,6 +71,16 @@ def _line_of(statements: str, offset: int) -> Iterator[str]:
 
 def print_notice(message: str) -> None:
     print(f"NOTICE:  {message}", file=sys.stderr)
+
+
+def print_replicas(environment: Environment) -> None:
+    """A notice about each replica that was started for this command, and outlives it."""
+    linger_s = environment.stores.settings.replica_linger_ms / 1000
+    for started in environment.control_plane.replica_processes():
+        print_notice(
+            f'the replica "{started.replica}" was started for this command and goes on as process '
+            f"{started.pid}; it ends when nobody has needed it for {linger_s:g} s"
+        )
 
 
 def print_result(result: Result, output: Format, *, to: TextIO | None = None) -> None:

@@ -18,7 +18,13 @@ import pyarrow as pa
 
 from reclock.adapter.copy.transfer import CopyIn, CopyOut
 from reclock.adapter.session.session import Session
-from reclock.cli.output import Format, error_lines, print_notice, print_result
+from reclock.cli.output import (
+    Format,
+    error_lines,
+    print_notice,
+    print_replicas,
+    print_result,
+)
 from reclock.cli.pager import Pager
 from reclock.cli.remote import RemoteCopyIn, RemoteCopyOut, RemoteSession
 from reclock.cli.waiting import until_done
@@ -304,6 +310,7 @@ def run_shell(
             history = Settings.load(home).home / "sql_history"
         else:
             environment = scope.enter_context(Environment.open(home))
+            scope.callback(print_replicas, environment)
             session = Session(environment, print_notice, user=user)
             where = f"environment {environment.stores.settings.home.absolute()}"
             history = environment.stores.settings.home / "sql_history"

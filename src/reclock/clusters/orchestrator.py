@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
@@ -18,6 +19,20 @@ _logger = structlog.get_logger(__name__)
 _TAIL_BYTES = 4_000
 
 
+@dataclass(frozen=True, slots=True)
+class ReplicaProcess:
+    """A process on this machine that is ``replica``, and writes into ``log``."""
+
+    replica: ReplicaDescription
+    incarnation: Incarnation
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+
 class ProcessOrchestrator:
     """An `Orchestrator` of local processes. Each process has its own session, so that the end of
     its parent does not end it, and a log file in ``<home>/replicas``. Without ``autostart`` it
@@ -25,7 +40,7 @@ class ProcessOrchestrator:
 
     def __init__(self, home: Path, *, autostart: bool) -> None:
         self._home, self._autostart = home.absolute(), autostart
-        self._running: dict[int, tuple[Incarnation, subprocess.Popen[bytes], Path]] = {}
+        self._running: dict[int, ReplicaProcess] = {}
         self._failed: list[EndedProcess] = []
 
     def has_room(self) -> bool:
@@ -57,24 +72,29 @@ class ProcessOrchestrator:
         except OSError as error:
             self._failed.append(EndedProcess(replica.id, incarnation, str(error)))
             return
-        self._running[replica.id] = (incarnation, process, path)
+        self._running[replica.id] = ReplicaProcess(replica, incarnation, process, path)
         _logger.info(
             "replica started", replica=str(replica), incarnation=incarnation, pid=process.pid
         )
 
     def stop(self, replica_id: int) -> None:
         if replica_id in self._running:
-            _, process, _ = self._running.pop(replica_id)
+            process = self._running.pop(replica_id).process
             process.kill()
             process.wait()
 
+    def running(self) -> list[ReplicaProcess]:
+        """The processes started here that have not ended."""
+        return [started for started in self._running.values() if started.process.poll() is None]
+
     def ended(self) -> list[EndedProcess]:
         ended, self._failed = self._failed, []
-        for replica_id, (incarnation, process, path) in list(self._running.items()):
-            if (code := process.poll()) is None:
+        for replica_id, started in list(self._running.items()):
+            if (code := started.process.poll()) is None:
                 continue
             if self._running.pop(replica_id, None) is not None:  # else another thread reports it
-                ended.append(EndedProcess(replica_id, incarnation, _why(code, path)))
+                why = _why(code, started.log)
+                ended.append(EndedProcess(replica_id, started.incarnation, why))
         return ended
 
 

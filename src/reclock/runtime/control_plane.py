@@ -8,7 +8,7 @@ from typing import Protocol
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
-from reclock.clusters.orchestrator import ProcessOrchestrator
+from reclock.clusters.orchestrator import ProcessOrchestrator, ReplicaProcess
 from reclock.clusters.remote import RemoteReplica
 from reclock.clusters.storage import Storage
 from reclock.collections.table_wal import TableWal
@@ -189,6 +189,12 @@ class ControlPlane:
         """Starts the processes of replicas."""
         settings = self._stores.settings
         return ProcessOrchestrator(settings.home, autostart=settings.replica_autostart)
+
+    def replica_processes(self) -> list[ReplicaProcess]:
+        """The processes of replicas that this process started and that have not ended. They outlive
+        it."""
+        orchestrator = self.orchestrator
+        return orchestrator.running() if isinstance(orchestrator, ProcessOrchestrator) else []
 
     def reported_replicas(self) -> dict[int, tuple[int, Reporting | None]]:
         """By id, each with its cluster: the replicas of managed clusters, None for those that this

@@ -31,10 +31,10 @@ from typing import Protocol
 
 import structlog
 
-from reclock.errors import ConfigurationError
 from reclock.introspection.backends import Backends
 from reclock.server.messages import CancelRequest
 from reclock.server.peers import WorkerPeers, answer
+from reclock.server.ports import cannot_listen
 
 _log = structlog.get_logger(__name__)
 
@@ -189,7 +189,3 @@ class WorkerListener:
             _log.debug("connection lost", error=type(error).__name__)
             client.close()
             self.connection_closed()
-
-
-def cannot_listen(host: str, port: int, error: OSError) -> ConfigurationError:
-    return ConfigurationError(f'cannot listen on "{host}", port {port}', detail=error.strerror)

@@ -22,6 +22,7 @@ from reclock.config.ports import PortSettings
 from reclock.errors import ConfigurationError, InvalidOption, ReclockError, UnsafeHttpListener
 from reclock.runtime.environment import Environment
 from reclock.server.http_responses import StartResponse, respond
+from reclock.server.ports import cannot_listen
 from reclock.server.tls import tls_context
 
 _log = structlog.get_logger(__name__)
@@ -63,10 +64,7 @@ class Monitor:
         try:
             self._server = _listen(host, port, tls)
         except OSError as error:
-            detail = error.strerror
-            raise ConfigurationError(
-                f'cannot listen for HTTP on "{host}", port {port}', detail=detail
-            ) from error
+            raise cannot_listen(host, port, error, protocol="HTTP") from error
         self._server.set_app(self._answer)
         self._thread = threading.Thread(
             target=self._server.serve_forever, name="monitoring", daemon=True

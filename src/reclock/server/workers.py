@@ -32,8 +32,8 @@ from reclock.server.listeners import (
     READY,
     Listener,
     WorkerListener,
-    cannot_listen,
 )
+from reclock.server.ports import cannot_listen
 
 _log = structlog.get_logger(__name__)
 _RESTART_DELAY_S = 1.0
