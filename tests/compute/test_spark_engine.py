@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -65,10 +66,11 @@ def await_jobs(spark: SparkSession, *, run: bool) -> None:
     eventually(lambda: bool(spark.sparkContext.statusTracker().getActiveJobsIds()) is run)
 
 
-def await_tasks(spark: SparkSession) -> None:
-    """A job that is cancelled has ended before its tasks have, which hold their threads."""
-    tracker = spark.sparkContext._jsc.sc().statusTracker()
-    eventually(lambda: not tracker.getExecutorInfos()[0].numRunningTasks())
+def running_tasks(spark: SparkSession) -> list[str]:
+    """The names of the threads of the Java process that run a task."""
+    threads = spark._jvm.java.lang.Thread.getAllStackTraces().keySet()
+    names = [thread.getName() for thread in threads]
+    return [name for name in names if "TID" in name]
 
 
 def test_rows_are_there_before_later_partitions_are_computed(
@@ -123,22 +125,36 @@ def test_few_rows_need_no_disk(spark: SparkSession) -> None:
         rows(run_plan(engine, get()))
 
 
-def test_a_task_that_writes_ends_soon_after_it_was_cancelled(
-    spark: SparkSession, tmp_path: Path
+def endless(spark: SparkSession) -> DataFrame:
+    """A minute's work, which later tests can wait for."""
+    numbers = spark.range(0, 10_000, 1, 1)
+    return numbers.crossJoin(numbers.selectExpr("id AS other"))
+
+
+def losing_interrupts(frame: DataFrame) -> DataFrame:
+    """The rows, by tasks that lose their interrupts in the first seconds."""
+    until = time.time_ns() // 1_000_000 + 5000
+    return frame.selectExpr(
+        "*",
+        "CASE WHEN CAST(java_method('java.lang.System', 'currentTimeMillis') AS BIGINT) "
+        f"< {until} THEN java_method('java.lang.Thread', 'interrupted') END AS interrupted",
+    )
+
+
+@pytest.mark.parametrize("frame", [endless, lambda spark: losing_interrupts(endless(spark))])
+def test_a_task_that_writes_has_ended_once_its_query_was_cancelled(
+    spark: SparkSession, tmp_path: Path, frame: Callable[[SparkSession], DataFrame]
 ) -> None:
     spool = Spool.of_machine(tmp_path)
-    endless_rows = SparkRows(spark, "endless", None, lambda: spool)
-    numbers = spark.range(0, 10_000, 1, 1)  # a minute's work, which later tests can wait for
+    endless_rows = SparkRows(spark, tmp_path.name, None, lambda: spool)
     with ThreadPoolExecutor(1) as threads:
-        reading = threads.submit(
-            list, endless_rows.of(numbers.crossJoin(numbers.selectExpr("id AS other")))
-        )
+        reading = threads.submit(list, endless_rows.of(frame(spark)))
         eventually(lambda: waiting(tmp_path))
         endless_rows.cancel()
         with pytest.raises(Exception, match="cancel"):
             reading.result(PATIENCE_S)
     assert endless_rows.is_cancelled
-    await_tasks(spark)
+    assert not running_tasks(spark)
     eventually(lambda: not waiting(tmp_path))
 
 

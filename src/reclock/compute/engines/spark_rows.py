@@ -4,11 +4,13 @@ holds a whole partition in memory."""
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import structlog
 
 from reclock.compute.engines.spool import Spool
 from reclock.errors import QueryCanceled
@@ -19,9 +21,17 @@ if TYPE_CHECKING:
 _FILES = {
     # a row group is in memory as a whole, in a task as it is written, here as it is read
     "parquet.block.size": str(8 << 20),
-    "maxRecordsPerFile": str(1 << 20),  # between files a task sees that it was cancelled
+    "maxRecordsPerFile": str(1 << 20),  # a task sees between files that it was interrupted
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
+
+_POLL_S, _KILL_AGAIN_S, _PATIENCE_S = 0.02, 0.5, 30.0
+"""How often the tasks of a cancelled job are looked at, when those that still run are killed again,
+and for how long in all."""
+
+_BUS_MS = 5000
+
+_logger = structlog.get_logger(__name__)
 
 
 class SparkRows:
@@ -137,7 +147,48 @@ class SparkRows:
             if self._is_remote:
                 self._session.removeTag(self._tag)
             else:
+                if self.is_cancelled:
+                    self._end_tasks()
                 context._jsc.clearJobGroup()
+
+    def _end_tasks(self) -> None:
+        """Return once no task of a cancelled job runs.
+
+        Spark interrupts each task once. Hadoop loses an interrupt that comes while it runs a
+        program, such as ``chmod`` for a new file, and the task would go on until its last row.
+        """
+        from py4j.protocol import Py4JJavaError
+
+        context = self._session.sparkContext._jsc.sc()
+        with suppress(Py4JJavaError):  # of a bus that is always busy
+            context.listenerBus().waitUntilEmpty(_BUS_MS)  # the tracker then knows the stages
+        begun = killed = time.monotonic()
+        while running := self._running_stages(context):
+            now = time.monotonic()
+            if now - begun > _PATIENCE_S:
+                _logger.warning("tasks go on after their query was cancelled", stages=running)
+                return
+            if now - killed > _KILL_AGAIN_S:
+                killed = now
+                for stage in running:
+                    context.taskScheduler().killAllTaskAttempts(stage, True, "cancelled")
+            time.sleep(_POLL_S)
+
+    def _running_stages(self, context: Any) -> list[int]:
+        """The stages under the tag that have running tasks, as the scheduler knows them: the
+        tracker misses a task that began as its stage was cancelled."""
+        tracker, scheduler = context.statusTracker(), context.taskScheduler()
+        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(self._tag)]
+        ids = {stage for job in jobs if job.isDefined() for stage in job.get().stageIds()}
+        stages = {id: tracker.getStageInfo(id) for id in sorted(ids)}
+        attempts = {
+            id: scheduler.taskSetManagerForAttempt(id, stage.get().currentAttemptId())
+            for id, stage in stages.items()
+            if stage.isDefined()
+        }
+        return [
+            id for id, tasks in attempts.items() if tasks.isDefined() and tasks.get().runningTasks()
+        ]
 
     def _check(self) -> None:
         if self.is_cancelled:
