@@ -51,48 +51,61 @@ def decode_messages(
     Raises ``DecodeFailed`` with the offset of the first message that does not have the format, or
     does not fit the columns.
     """
-    fields = arrow_schema(desc, with_updates=False)
 
     def failed(index: int, detail: str, remedy: str | None = None) -> DecodeFailed:
         return DecodeFailed(partition, offsets[index], detail=detail, unit="offset", remedy=remedy)
 
     present = [i for i, value in enumerate(values) if value is not None]
+    messages = [value for value in values if value is not None]
     if len(present) < len(values):
         required = [column.name for column in desc.columns if not column.is_nullable]
         if required and not may_lack_values:
             missing = next(i for i, value in enumerate(values) if value is None)
-            before = [value for value in values[:missing] if value is not None]
             # an earlier one may be bad
-            decode_messages(before, format, desc, partition=partition, offsets=offsets[:missing])
+            decode_messages(
+                messages[:missing], format, desc, partition=partition, offsets=offsets[:missing]
+            )
             raise failed(
                 missing, f'column "{required[0]}": null value violates its NOT NULL constraint'
             )
-        present_values = [value for value in values if value is not None]
         rows = decode_messages(
-            present_values, format, desc, partition=partition, offsets=[offsets[i] for i in present]
+            messages, format, desc, partition=partition, offsets=[offsets[i] for i in present]
         )
         places = np.full(len(values), -1)
         places[present] = np.arange(len(present))
         return rows.take(pa.array(places, mask=places < 0))
-    values_read = [value for value in values if value is not None]
     if isinstance(format, SchemaFormat):
         try:
-            return typed_table(records(values_read, format, desc), desc)
+            return typed_table(records(messages, format, desc), desc)
         except Unreadable as unreadable:
             raise failed(unreadable.index, unreadable.reason, unreadable.remedy) from unreadable
     if not isinstance(format, CsvFormat | JsonFormat):
-        return pa.table([_plain(values_read, format, desc.columns[0], failed)], schema=fields)
+        return pa.table(
+            [_plain(messages, format, desc.columns[0], failed)],
+            schema=arrow_schema(desc, with_updates=False),
+        )
+    return _decode_lines(messages, format, desc, partition, failed)
+
+
+def _decode_lines(
+    messages: Sequence[bytes],
+    format: CsvFormat | JsonFormat,
+    desc: RelationDesc,
+    partition: str,
+    failed: Callable[[int, str], DecodeFailed],
+) -> pa.Table:
+    """The rows of messages of one record each, decoded as the lines of one object."""
     bad = next(
         (
             (i, reason)
-            for i, value in enumerate(values_read)
-            if (reason := _unfit(value, format)) is not None
+            for i, message in enumerate(messages)
+            if (reason := _unfit(message, format)) is not None
         ),
         None,
     )
-    readable = values_read if bad is None else values_read[: bad[0]]
+    readable = messages if bad is None else messages[: bad[0]]
     lines = (
-        [value.replace(b"\n", b"\t") if b"\n" in value else value for value in readable]
+        [message.replace(b"\n", b"\t") if b"\n" in message else message for message in readable]
         if _is_json(format)
         else readable
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, combinations, product
 from math import prod
@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from reclock.errors import AggregateNotAllowed, InvalidGrouping, InvalidWindow, UnsupportedSql
 from reclock.sql.names import fold
-from reclock.sql.queries.expressions import reject_unsupported
+from reclock.sql.queries.expressions import ExprContext, reject_unsupported
 from reclock.sql.queries.grouping import makes_groups, without_lone_item_keys
 from reclock.sql.queries.outer_aggregates import LiftedSelect
 from reclock.sql.queries.planned import InWindow, ItemKey, TypedExpr, has
@@ -36,56 +36,9 @@ def grouping_sets(
         raise UnsupportedSql("GROUP BY ALL without keys is not supported", hint="name the keys")
 
     def key(node: exp.Expr) -> TypedExpr:
-        position = item_at_position(node, items, "GROUP BY")
-        if (
-            isinstance(node, exp.Column)
-            and len(node.parts) == 1
-            and expr_context.scope.find(fold(node.this)) is None
-        ):
-            position = item_named(node, items, "GROUP BY")
-        if position is None:
-            key_value = select.place(by_input(node, expr_context, "GROUP BY"))
-        else:
-            key_value = items[position].value
-        if makes_groups(key_value):
-            raise AggregateNotAllowed("aggregate functions are not allowed in GROUP BY")
-        if has(key_value, InWindow):
-            raise InvalidWindow("window functions are not allowed in GROUP BY")
-        if position is None or [item.value for item in items].index(key_value) == position:
-            return key_value
-        return ItemKey(key_value, position)
+        return _key(node, select, items, expr_context)
 
-    def together(node: exp.Expr) -> list[TypedExpr]:
-        return (
-            [key(expression) for expression in node.expressions]
-            if isinstance(node, exp.Tuple)
-            else [key(node)]
-        )
-
-    def sets(node: exp.Expr) -> list[list[TypedExpr]]:
-        match node:
-            case exp.GroupingSets():
-                return [keys for expression in node.expressions for keys in sets(expression)]
-            case exp.Rollup():
-                parts = [together(expression) for expression in node.expressions]
-                return [
-                    list(chain.from_iterable(parts[:count])) for count in range(len(parts), -1, -1)
-                ]
-            case exp.Cube():
-                parts = [together(expression) for expression in node.expressions]
-                if len(parts) > _CUBE_LIMIT:
-                    raise InvalidGrouping(
-                        f"CUBE is limited to {_CUBE_LIMIT} elements", sqlstate="54011"
-                    )
-                return [
-                    list(chain.from_iterable(chosen))
-                    for count in range(len(parts), -1, -1)
-                    for chosen in combinations(parts, count)
-                ]
-            case _:
-                return [together(node)]
-
-    choices = [sets(element) for element in clause.expressions]
+    choices = [_sets(element, key) for element in clause.expressions]
     if prod(map(len, choices)) > _SETS_LIMIT:
         raise InvalidGrouping(
             f"too many grouping sets present (maximum {_SETS_LIMIT})", sqlstate="54001"
@@ -104,3 +57,62 @@ def grouping_sets(
         if is_distinct
         else key_lists
     )
+
+
+def _key(
+    node: exp.Expr,
+    select: LiftedSelect,
+    items: Sequence[SelectItem[TypedExpr]],
+    context: ExprContext,
+) -> TypedExpr:
+    """The key that an expression of GROUP BY means: an item of the select list by its position or
+    its name, or a value of the input."""
+    position = item_at_position(node, items, "GROUP BY")
+    if (
+        isinstance(node, exp.Column)
+        and len(node.parts) == 1
+        and context.scope.find(fold(node.this)) is None
+    ):
+        position = item_named(node, items, "GROUP BY")
+    if position is None:
+        key = select.place(by_input(node, context, "GROUP BY"))
+    else:
+        key = items[position].value
+    if makes_groups(key):
+        raise AggregateNotAllowed("aggregate functions are not allowed in GROUP BY")
+    if has(key, InWindow):
+        raise InvalidWindow("window functions are not allowed in GROUP BY")
+    if position is None or [item.value for item in items].index(key) == position:
+        return key
+    return ItemKey(key, position)
+
+
+def _sets(node: exp.Expr, key: Callable[[exp.Expr], TypedExpr]) -> list[list[TypedExpr]]:
+    """The sets of keys that one element of GROUP BY stands for."""
+
+    def together(node: exp.Expr) -> list[TypedExpr]:
+        return [key(part) for part in (node.expressions if isinstance(node, exp.Tuple) else [node])]
+
+    match node:
+        case exp.GroupingSets():
+            return [keys for element in node.expressions for keys in _sets(element, key)]
+        case exp.Rollup():
+            parts = [together(element) for element in node.expressions]
+            return [_concatenated(parts[:count]) for count in range(len(parts), -1, -1)]
+        case exp.Cube():
+            parts = [together(element) for element in node.expressions]
+            if len(parts) > _CUBE_LIMIT:
+                raise InvalidGrouping(
+                    f"CUBE is limited to {_CUBE_LIMIT} elements", sqlstate="54011"
+                )
+            return [
+                _concatenated(chosen)
+                for count in range(len(parts), -1, -1)
+                for chosen in combinations(parts, count)
+            ]
+        case _:
+            return [together(node)]
+
+
+def _concatenated(parts: Iterable[list[TypedExpr]]) -> list[TypedExpr]:
+    return list(chain.from_iterable(parts))

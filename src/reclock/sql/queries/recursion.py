@@ -114,8 +114,8 @@ def recursive_union(cte: exp.CTE) -> exp.Union:
 def plan_recursive(
     cte: exp.CTE, node: exp.Union, context: Context, outer_width: int = 0
 ) -> RecursiveUnion:
-    """The rows of the WITH query ``cte``, whose union is ``node``. ``context`` is the union's, with
-    its base_type WITH.
+    """The rows of the WITH query ``cte``, whose union is ``node``. ``context`` is that of the
+    union, with its own WITH.
 
     ``outer_width`` columns, behind those of the query, say which row around each row is for. Raises
     ``TypeMismatch``, ``UnsupportedSql``.
@@ -153,18 +153,7 @@ def plan_recursive(
         base = compute(
             base, [coerce(ColumnRef(i, types[i]), type) for i, type in enumerate(wider)], names
         )
-    for position, (base_type, step_type) in enumerate(pairs):
-        if base_type.name is step_type.name is TypeName.NUMERIC:
-            continue
-        overall = common_type([None if position in untyped else base_type, step_type], "UNION")
-        if overall != base_type:
-            raise TypeMismatch(
-                (
-                    f'recursive query "{name}" column {position + 1} has type {base_type} in '
-                    f"non-recursive term but type {overall} overall"
-                ),
-                hint="Cast the output of the non-recursive term to the correct type.",
-            )
+    _check_types(name, pairs, untyped)
     values = [
         coerce(ColumnRef(i, step_type), base_type) for i, (base_type, step_type) in enumerate(pairs)
     ]
@@ -178,9 +167,28 @@ def plan_recursive(
     if work_tables(union):
         raise UnsupportedSql(
             f'recursive query "{name}" within another recursive query must not read that one',
-            hint="let it read step_type relations, and join them to the query around it",
+            hint="let it read other relations, and join them to the query around it",
         )
     return union
+
+
+def _check_types(
+    name: str, pairs: Sequence[tuple[ScalarType, ScalarType]], untyped: frozenset[int]
+) -> None:
+    """Raise ``TypeMismatch`` for a column of whose types, of the base and of the step, the common
+    one is not the base's. Columns ``untyped`` of the base have no type of their own."""
+    for position, (base_type, step_type) in enumerate(pairs):
+        if base_type.name is step_type.name is TypeName.NUMERIC:
+            continue
+        overall = common_type([None if position in untyped else base_type, step_type], "UNION")
+        if overall != base_type:
+            raise TypeMismatch(
+                (
+                    f'recursive query "{name}" column {position + 1} has type {base_type} in '
+                    f"non-recursive term but type {overall} overall"
+                ),
+                hint="Cast the output of the non-recursive term to the correct type.",
+            )
 
 
 def _with_digits_of(base: ScalarType, step: ScalarType) -> ScalarType:
