@@ -4,6 +4,7 @@ answers."""
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 import sys
 import threading
@@ -11,7 +12,9 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from fixtures.server import SqlServer
@@ -125,11 +128,43 @@ def test_parameters_have_the_types_of_their_values(client: reclock.Client) -> No
     assert client.sql("SELECT $1::integer AS a", [None]).rows() == [(None,)]
 
 
+@pytest.mark.parametrize("params", [{"id": 1}, "ab", b"ab", 5])
+def test_parameters_are_a_list(client: reclock.Client, params: Any) -> None:
+    for read in (client.sql, client.subscribe, client.batches):
+        with pytest.raises(InvalidOption, match="no list of values") as raised:
+            next(iter(read("SELECT $1::text, $2::text", params)))
+        assert raised.value.hint == "pass the values of $1, $2, … as a list"
+
+
+@pytest.mark.parametrize("time", ["soon", "2026-11-21T10:00:00", 1.5, date(2026, 11, 21)])
+def test_what_is_no_time_is_refused(client: reclock.Client, time: Any) -> None:
+    with pytest.raises(InvalidOption, match="time") as raised:
+        client.sql("SELECT 1", as_of=time)
+    assert raised.value.hint == "write milliseconds, or a moment such as 2026-11-21T10:00:00+00:00"
+
+
+def test_what_the_client_returns_shows_itself(orders: reclock.Client) -> None:
+    assert re.fullmatch(r"<(Embedded|Remote)Client of \S+>", repr(orders))
+    assert repr(orders.table("public.orders").as_of(5)) == "<TableReference public.orders as of 5>"
+    with orders.subscribe("orders") as changes:
+        batch = next(changes)
+    assert repr(batch) == f"<ChangeBatch at {batch.time} with 2 changed rows>"
+    assert "<th>mz_diff</th>" in batch._repr_html_()
+    assert sorted(orders.sql("SELECT * FROM orders")) == [(1, "cup"), (2, "<pan>")]
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9187", "file:///lake", "jdbc:postgresql://host"])
+def test_a_url_that_is_no_servers_is_no_folder(url: str) -> None:
+    with pytest.raises(InvalidOption, match="neither the path") as raised:
+        reclock.connect(url)
+    assert "postgresql://" in str(raised.value.hint)
+
+
 def test_reads_at_a_time(orders: reclock.Client) -> None:
     before = newest(orders)
     orders.sql("DELETE FROM orders WHERE id = $1", [1])
     moment = datetime.fromtimestamp(before / 1000, UTC)
-    for time in (before, moment):
+    for time in (before, np.int64(before), str(before), moment, moment.isoformat()):
         assert sorted(orders.table("public.orders").as_of(time).rows()) == [
             (1, "cup"),
             (2, "<pan>"),
@@ -218,6 +253,8 @@ def test_an_embedded_client_ticks(tmp_path: Path, sql_server: SqlServer) -> None
         assert client.tick().succeeded
         assert client.table("v").rows() == [(3,)]
         assert client.status().columns[:3] == ["name", "status", "error"]
+        with pytest.raises(ReclockError, match='unknown relation "orders"'):
+            client.tick("orders")
     with (
         reclock.connect(url(sql_server)) as remote,
         pytest.raises(ReclockError, match="cannot tick"),

@@ -112,6 +112,20 @@ def test_a_frame_stays_at_its_time(orders: reclock.Client, read: Read) -> None:
     assert rows(read("orders", numPartitions=2)) == answer(orders, "SELECT * FROM orders")
 
 
+def test_partitions_have_each_row_once_whatever_its_types(
+    client: reclock.Client, read: Read
+) -> None:
+    client.sql("CREATE TABLE spans (age interval, parts integer[], doc jsonb)")
+    client.sql(
+        "INSERT INTO spans SELECT interval '1 day' * n, ARRAY[n, NULL], '{}' "
+        "FROM generate_series(1, 20) AS n"
+    )
+    try:
+        assert rows(read("spans", numPartitions=3)) == answer(client, "SELECT * FROM spans")
+    finally:
+        client.sql("DROP TABLE spans")
+
+
 def test_views_and_system_relations_are_read(orders: reclock.Client, read: Read) -> None:
     orders.sql("CREATE VIEW counts AS SELECT item, count(*) AS n FROM orders GROUP BY item")
     assert rows(read("counts", numPartitions=2)) == answer(orders, "SELECT * FROM counts")
@@ -221,6 +235,46 @@ def test_filters_keep_the_same_rows_where_they_are_pushed(
         assert "Filter " not in plan_of(pushing.where("i = 7"))
     finally:
         spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+
+
+STRINGS_OF_SPARK = """CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
+CREATE TABLE labels (u uuid, j jsonb, e mood, h time, r int4range, c character(4), v varchar(4));
+INSERT INTO labels VALUES
+  ('a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '{"a": 1}', 'ok', '10:30', '[1,5)', 'y', 'y'),
+  ('00eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '[2]', 'sad', '09:00', 'empty', 'yy', 'Ü'),
+  (NULL, NULL, NULL, NULL, NULL, NULL, NULL)"""
+FILTERS_OF_STRINGS = [
+    "u = 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'",
+    "u > 'b' OR u > '1'",
+    "u <> 'no uuid'",
+    "j = '{\"a\":1}'",
+    "j > '['",
+    "e > 'ok'",
+    "e IN ('ok', 'no label')",
+    "h > '10'",
+    "r <> '[1,4]'",
+    "c = 'y'",
+    "c > 'y'",
+    "v > 'y'",
+    "u IS NULL",
+]
+
+
+@pytest.mark.parametrize("read", ["home"], indirect=True)
+def test_filters_on_strings_that_are_no_text_compare_strings(
+    client: reclock.Client, read: Read, spark: SparkSession
+) -> None:
+    client.sql(STRINGS_OF_SPARK)
+    try:
+        everything = spark.createDataFrame(read("labels").toArrow(), read("labels").schema)
+        spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+        pushing = read("labels", pushFilters="true")
+        for condition in FILTERS_OF_STRINGS:
+            assert rows(pushing.where(condition)) == rows(everything.where(condition)), condition
+        assert "Filter " not in plan_of(pushing.where("v = 'y'"))
+    finally:
+        spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+        client.sql("DROP TABLE labels; DROP TYPE mood")
 
 
 CONNECT_PROGRAM = """

@@ -34,6 +34,10 @@ def test_a_time_is_a_number_or_a_moment(text: str) -> None:
     [
         ("5..7", ChangeRange(5, 7)),
         ("5..", ChangeRange(5, None)),
+        (
+            "2026-11-21T12:24:36.818Z..2026-11-21T12:24:37Z",
+            ChangeRange(1795263876818, 1795263877000),
+        ),
         ("True", ChangeRange(None, None)),
         ("false", None),
     ],
@@ -55,6 +59,9 @@ def test_changes_are_a_range_of_times(text: str, changes: ChangeRange | None) ->
         {"path": "t", "home": "h", "asOf": "2026-11-21T12:24:36"},
         {"path": "t", "home": "h", "changes": "7..5"},
         {"path": "t", "home": "h", "changes": "0..5"},
+        {"path": "t", "home": "h", "changes": "5"},
+        {"path": "t", "home": "h", "changes": "..5"},
+        {"path": "t", "home": "file:///h"},
         {"path": "t", "home": "h", "changes": "5..7", "asOf": "5"},
         {"path": "t", "home": "h", "numPartitions": "0"},
         {"path": "t", "home": "h", "pushFilters": "yes"},
@@ -66,7 +73,7 @@ def test_wrong_options_are_refused(options: dict[str, str]) -> None:
 
 
 def test_names_and_values_are_no_sql() -> None:
-    condition = condition_of(spark.EqualTo(('a"b',), "'; DROP TABLE t"), ['a"b'])
+    condition = condition_of(spark.EqualTo(('a"b',), "'; DROP TABLE t"), ['a"b'], ['a"b'])
     assert condition is not None
     query = RelationQuery("t", ('a"b',), (condition, Condition("c", "IN", (1, 2))))
     assert query.text() == 'SELECT "a""b" FROM t WHERE ("a""b" = ($1)) AND (c IN ($2, $3))'
@@ -85,4 +92,4 @@ def test_names_and_values_are_no_sql() -> None:
     ],
 )
 def test_a_filter_that_sql_could_answer_otherwise_stays_with_spark(filter: spark.Filter) -> None:
-    assert condition_of(filter, ["a"]) is None
+    assert condition_of(filter, ["a"], ["a"]) is None

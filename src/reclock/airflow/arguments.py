@@ -3,11 +3,9 @@ them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
-
-from reclock.errors import InvalidOption
 
 DEFAULT_CONNECTION = "reclock_default"
 
@@ -19,17 +17,14 @@ def to_milliseconds(moment: Moment) -> int | None:
     """The time in milliseconds since the Unix epoch, or None. Raises ``InvalidOption``."""
     if moment is None or isinstance(moment, int):
         return moment
-    if isinstance(moment, str):
-        if moment.strip().isdigit():
-            return int(moment)
-        try:
-            moment = datetime.fromisoformat(moment.strip())
-        except ValueError:
-            hint = "write milliseconds, or a moment such as 2026-11-21T10:00:00+00:00"
-            raise InvalidOption(f'"{moment}" is not a time', hint=hint) from None
-    if moment.tzinfo is None:
-        raise InvalidOption(f"the time {moment} has no time zone")
-    return int(moment.timestamp() * 1000)
+    from reclock.client.statements import timestamp_ms
+
+    return timestamp_ms(moment)
+
+
+def names_of(names: str | Sequence[str]) -> list[str]:
+    """The names, of which an author may write one as it is."""
+    return [names] if isinstance(names, str) else list(names)
 
 
 def time_of_run(context: Mapping[str, Any]) -> int:

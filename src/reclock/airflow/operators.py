@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from reclock.airflow.arguments import DEFAULT_CONNECTION, Moment, to_milliseconds
+from reclock.airflow.arguments import DEFAULT_CONNECTION, Moment, names_of, to_milliseconds
 
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
@@ -131,7 +131,7 @@ class ReclockTickOperator(ReclockOperator):
     template_fields = ("sources", "reclock_conn_id")
     ui_color = "#e3eef9"
 
-    def __init__(self, *, sources: Sequence[str] | None = None, **kwargs: Any) -> None:
+    def __init__(self, *, sources: str | Sequence[str] | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.sources = sources
 
@@ -164,7 +164,7 @@ class ReclockRefreshOperator(ReclockOperator):
     template_fields = ("clusters", "reclock_conn_id")
     ui_color = "#e3eef9"
 
-    def __init__(self, *, clusters: Sequence[str] | None = None, **kwargs: Any) -> None:
+    def __init__(self, *, clusters: str | Sequence[str] | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.clusters = clusters
 
@@ -180,7 +180,7 @@ class ReclockRefreshOperator(ReclockOperator):
             environment = client.environment
             at = environment.stores.oracle.read_ts(EPOCH_MS)
             attended = task_replica.attended(environment)
-            for cluster in attended if self.clusters is None else self.clusters:
+            for cluster in attended if self.clusters is None else names_of(self.clusters):
                 report = cluster_steps.refresh(
                     environment, cluster, at, owner=context["run_id"], is_patient=True
                 )
@@ -194,6 +194,7 @@ class ReclockRefreshOperator(ReclockOperator):
             self.describe(environment, changed)
         if failed:
             raise AirflowException("; ".join(failed))
+        self.log.info("indexes and materialized views refreshed: %d", len(uppers))
         return uppers
 
 

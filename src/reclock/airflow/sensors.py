@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseSensorOperator, PokeReturnValue
 from airflow.sdk.exceptions import AirflowException
 
-from reclock.airflow.arguments import DEFAULT_CONNECTION, Moment, time_of_run, to_milliseconds
+from reclock.airflow.arguments import (
+    DEFAULT_CONNECTION,
+    Moment,
+    names_of,
+    time_of_run,
+    to_milliseconds,
+)
 from reclock.airflow.operators import ReclockOperator
 
 if TYPE_CHECKING:
@@ -192,10 +198,6 @@ class ReclockSqlSensor(ReclockSensor):
         from reclock.airflow.conditions import QueryIsTrue
 
         return QueryIsTrue(self.sql, self.parameters, to_milliseconds(self.as_of))
-
-
-def names_of(names: str | Sequence[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
 
 
 def _time(time: Moment, context: Context) -> int:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.bases.hook import BaseHook
 from airflow.triggers.base import BaseEventTrigger, BaseTrigger, TriggerEvent
 
-from reclock.airflow.arguments import DEFAULT_CONNECTION
+from reclock.airflow.arguments import DEFAULT_CONNECTION, names_of
 
 if TYPE_CHECKING:
     from reclock.airflow.hooks import ReclockHook
@@ -147,7 +147,7 @@ class ReclockPublishedTrigger(BaseEventTrigger):
         poke_interval: float = 15,
     ) -> None:
         super().__init__()
-        self.relations = [relations] if isinstance(relations, str) else list(relations)
+        self.relations = names_of(relations)
         self.reclock_conn_id = reclock_conn_id
         self.poke_interval = poke_interval
 

@@ -12,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from reclock.algebra.relations import DIFF_COLUMN
-from reclock.client.query_result import table_rows
+from reclock.client.query_result import html_table, polars_frame, table_rows
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
 
 _TIME, _PROGRESSED, _DIFF = 0, 1, 2
 """Where a subscription with progress has these columns. The query's columns follow them."""
@@ -40,6 +41,17 @@ class ChangeBatch:
     def pandas(self) -> pd.DataFrame:
         """As ``arrow``, as a pandas frame."""
         return self._updates.to_pandas()
+
+    def polars(self) -> pl.DataFrame:
+        """As ``arrow``, as a Polars frame. Raises ``ConfigurationError`` if Polars is not
+        installed."""
+        return polars_frame(self._updates)
+
+    def __repr__(self) -> str:
+        return f"<ChangeBatch at {self.time} with {len(self)} changed rows>"
+
+    def _repr_html_(self) -> str:
+        return html_table(self._updates)
 
     def __len__(self) -> int:
         return int(self._updates.num_rows)

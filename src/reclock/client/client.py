@@ -69,8 +69,11 @@ class Client(ABC):
     def _subscribe(self, request: ChangesRequest) -> ChangeStream: ...
 
     @abstractmethod
-    def tick(self, sources: Sequence[str] | None = None, *, at: int | None = None) -> TickReport:
-        """Publish what is new in the sources (all, if None), refresh indexes and emit sinks.
+    def tick(
+        self, sources: str | Sequence[str] | None = None, *, at: int | None = None
+    ) -> TickReport:
+        """Publish what is new in the source or sources (all, if None), refresh indexes and emit
+        sinks.
 
         A source that fails is in the report and raises nothing. Raises ``UnsupportedSql`` over the
         wire.
@@ -151,6 +154,10 @@ class TableReference:
     def subscribe(self, *, up_to: Time | None = None, snapshot: bool = True) -> ChangeStream:
         """As ``Client.subscribe``."""
         return self._client.subscribe(self.name, as_of=self.time, up_to=up_to, snapshot=snapshot)
+
+    def __repr__(self) -> str:
+        time = "" if self.time is None else f" as of {self.time}"
+        return f"<TableReference {self.name}{time}>"
 
     def _repr_html_(self) -> str:
         return self.read()._repr_html_()

@@ -41,6 +41,8 @@ def connect(
         from reclock.client.remote import RemoteClient
 
         return RemoteClient(url_or_home, notice=notice)
+    if isinstance(url_or_home, str):
+        reject_url(url_or_home)
     from reclock.client.embedded import EmbeddedClient
     from reclock.runtime.environment import Environment
 
@@ -51,3 +53,12 @@ def connect(
     except BaseException:
         environment.close()
         raise
+
+
+def reject_url(home: str) -> None:
+    """Raises ``InvalidOption`` for a URL, which is no path of an environment."""
+    if "://" in home:
+        raise InvalidOption(
+            f'"{home}" is neither the path of an environment nor the URL of a server',
+            hint="a server's URL is postgresql://user:password@host:6875/reclock",
+        )

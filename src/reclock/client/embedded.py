@@ -21,7 +21,14 @@ from reclock.client.change_stream import ChangeStream, Messages
 from reclock.client.client import Client
 from reclock.client.parameters import execute_with
 from reclock.client.query_result import QueryResult
-from reclock.client.statements import NO_LIMITS, ChangesRequest, Params, Time, statement_text
+from reclock.client.statements import (
+    NO_LIMITS,
+    ChangesRequest,
+    Params,
+    Time,
+    parameter_values,
+    statement_text,
+)
 from reclock.compute.engines.engine import cast_to, result_schema, result_type
 from reclock.errors import UnsupportedSql
 from reclock.pipeline import tick
@@ -56,8 +63,8 @@ class EmbeddedClient(Client):
         with self._lock:
             try:
                 text = statement_text(query, as_of)
-                if params:
-                    return _to_query_result(execute_with(self._session, text, params))
+                if values := parameter_values(params):
+                    return _to_query_result(execute_with(self._session, text, values))
                 result = QueryResult("", None)
                 for answer in self._session.execute_as_one(text):
                     result = _to_query_result(answer)
@@ -66,9 +73,16 @@ class EmbeddedClient(Client):
                 self._session.fail()
                 raise
 
-    def tick(self, sources: Sequence[str] | None = None, *, at: int | None = None) -> TickReport:
+    def tick(
+        self, sources: str | Sequence[str] | None = None, *, at: int | None = None
+    ) -> TickReport:
+        if isinstance(sources, str):
+            sources = [sources]
         owner = f"client-{socket.gethostname()}-{os.getpid()}"
         return tick.run(self.environment, only=sources, at=at, owner=owner)
+
+    def __repr__(self) -> str:
+        return f"<EmbeddedClient of {self.environment.stores.settings.home}>"
 
     def close(self) -> None:
         for stream in self._streams:
@@ -79,7 +93,7 @@ class EmbeddedClient(Client):
         with closing(Session(self.environment, self._notice, user=self._user)) as session:
             for _ in session.execute_as_one(NO_LIMITS):
                 pass
-            answer = execute_with(session, text, params or ())
+            answer = execute_with(session, text, parameter_values(params))
             assert isinstance(answer, Result)
             with closing(answer):
                 for batch in answer.batches:
@@ -89,7 +103,7 @@ class EmbeddedClient(Client):
         text = request.text()
         session = Session(self.environment, self._notice, user=self._user)
         try:
-            answer = execute_with(session, text, request.params or ())
+            answer = execute_with(session, text, parameter_values(request.params))
             assert isinstance(answer, Result)
         except BaseException:
             session.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,29 @@ def table_rows(table: pa.Table) -> list[tuple[Any, ...]]:
     if not table.num_columns:
         return [()] * table.num_rows
     return list(zip(*(python_values(column) for column in table.columns), strict=True))
+
+
+def polars_frame(table: pa.Table) -> pl.DataFrame:
+    """The table as a Polars frame. Raises ``ConfigurationError`` if Polars is not installed."""
+    try:
+        from polars import from_arrow
+    except ImportError:
+        raise ConfigurationError(
+            "polars is not installed", hint="pip install polars, or use arrow() or pandas()"
+        ) from None
+    return from_arrow(table)
+
+
+def html_table(table: pa.Table) -> str:
+    """What a notebook displays: the first rows, as SQL writes their values."""
+    head = _html_row("th", table.column_names)
+    body = "".join(
+        _html_row("td", ["NULL" if value is None else text_of(value) for value in row])
+        for row in table_rows(table.slice(0, _DISPLAYED_ROWS))
+    )
+    shown = f", the first {_DISPLAYED_ROWS} shown" if table.num_rows > _DISPLAYED_ROWS else ""
+    count = f"{table.num_rows} {'row' if table.num_rows == 1 else 'rows'}{shown}"
+    return f"<table><thead>{head}</thead><tbody>{body}</tbody></table><p>{count}</p>"
 
 
 class QueryResult:
@@ -53,13 +77,10 @@ class QueryResult:
 
     def polars(self) -> pl.DataFrame:
         """The rows as a Polars frame. Raises ``ConfigurationError`` if Polars is not installed."""
-        try:
-            from polars import from_arrow
-        except ImportError:
-            raise ConfigurationError(
-                "polars is not installed", hint="pip install polars, or use arrow() or pandas()"
-            ) from None
-        return from_arrow(self._table)
+        return polars_frame(self._table)
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return iter(self.rows())
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
@@ -73,17 +94,10 @@ class QueryResult:
         )
 
     def _repr_html_(self) -> str:
-        """What a notebook displays: the first rows, as SQL writes their values."""
+        """``html_table`` of the rows, or the tag of a statement without rows."""
         if not self._table.num_columns:
             return f"<pre>{escape(self.tag)}</pre>"
-        head = _html_row("th", self.columns)
-        body = "".join(
-            _html_row("td", ["NULL" if value is None else text_of(value) for value in row])
-            for row in table_rows(self._table.slice(0, _DISPLAYED_ROWS))
-        )
-        shown = f", the first {_DISPLAYED_ROWS} shown" if len(self) > _DISPLAYED_ROWS else ""
-        count = f"{len(self)} {'row' if len(self) == 1 else 'rows'}{shown}"
-        return f"<table><thead>{head}</thead><tbody>{body}</tbody></table><p>{count}</p>"
+        return html_table(self._table)
 
 
 def _html_row(cell: str, values: list[str]) -> str:

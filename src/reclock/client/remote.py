@@ -23,7 +23,14 @@ from reclock.client.change_stream import ChangeStream, Messages
 from reclock.client.client import Client
 from reclock.client.query_result import QueryResult
 from reclock.client.server_error import ServerError
-from reclock.client.statements import NO_LIMITS, ChangesRequest, Params, Time, statement_text
+from reclock.client.statements import (
+    NO_LIMITS,
+    ChangesRequest,
+    Params,
+    Time,
+    parameter_values,
+    statement_text,
+)
 from reclock.compute.engines.engine import result_type
 from reclock.errors import InvalidOption, TypeMismatch, UnknownObject, UnsupportedSql
 from reclock.server.values import type_of
@@ -52,16 +59,22 @@ class RemoteClient(Client):
     def sql(self, query: str, params: Params = None, as_of: Time | None = None) -> QueryResult:
         text = statement_text(query, as_of)
         with _translated_errors(), psycopg.RawCursor(self._connection) as cursor:
-            cursor.execute(text.encode(), params or None)
+            cursor.execute(text.encode(), parameter_values(params) or None)
             while cursor.nextset():
                 pass
             return _query_result(cursor)
 
-    def tick(self, sources: Sequence[str] | None = None, *, at: int | None = None) -> TickReport:
+    def tick(
+        self, sources: str | Sequence[str] | None = None, *, at: int | None = None
+    ) -> TickReport:
         raise UnsupportedSql(
             "a client of a server cannot tick",
             hint="connect to the home of the environment, or schedule reclock tick",
         )
+
+    def __repr__(self) -> str:
+        server = self._connection.info
+        return f"<RemoteClient of {server.user}@{server.host}:{server.port}/{server.dbname}>"
 
     def close(self) -> None:
         for stream in self._streams:
@@ -75,7 +88,7 @@ class RemoteClient(Client):
             psycopg.RawCursor(connection) as cursor,
         ):
             cursor.execute(NO_LIMITS)
-            rows = cursor.stream(text.encode(), params or None)
+            rows = cursor.stream(text.encode(), parameter_values(params) or None)
             while chunk := list(islice(rows, _BATCH_ROWS)):
                 yield from _table(cursor.description or [], chunk).to_batches()
 
@@ -144,7 +157,7 @@ def _messages(connection: Connection, text: str, params: Params) -> Messages:
     """The rows as they arrive, gathered until a row of progress completes them."""
     rows: list[tuple[Any, ...]] = []
     with _translated_errors(), psycopg.RawCursor(connection) as cursor:
-        for row in cursor.stream(text.encode(), params or None):
+        for row in cursor.stream(text.encode(), parameter_values(params) or None):
             rows.append(row)
             if row[1]:
                 yield _table(cursor.description or [], rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from numbers import Integral
 from typing import Any
 
 from sqlglot import exp
@@ -16,10 +17,13 @@ from reclock.sql.syntax.dialect import to_sql
 from reclock.sql.syntax.nodes import QueryStatement
 from reclock.sql.syntax.parse import parse
 
-Time = int | datetime
-"""A time in milliseconds since the Unix epoch, or a moment with a time zone."""
+Time = int | str | datetime
+"""A time in milliseconds since the Unix epoch, a moment with a time zone, or either of them as
+text."""
 Params = Sequence[Any] | None
 """The values of ``$1``, ``$2``, …"""
+
+_TIME_HINT = "write milliseconds, or a moment such as 2026-11-21T10:00:00+00:00"
 
 NO_LIMITS = "SET statement_timeout = 0; SET max_result_size = 0"
 """For statements whose rows are read one batch after the other."""
@@ -27,14 +31,33 @@ NO_LIMITS = "SET statement_timeout = 0; SET max_result_size = 0"
 
 def timestamp_ms(time: Time) -> int:
     """The time in milliseconds. Raises ``InvalidOption``."""
-    if isinstance(time, datetime):
-        if time.tzinfo is None:
-            raise InvalidOption(
-                f"the time {time} has no time zone",
-                hint="pass a datetime with tzinfo, or milliseconds",
-            )
-        return int(time.timestamp() * 1000)
-    return int(time)
+    if isinstance(time, Integral):  # numpy's integers too
+        return int(time)
+    if isinstance(time, str):
+        text = time.strip()
+        if text.isascii() and text.isdecimal():
+            return int(text)
+        try:
+            time = datetime.fromisoformat(text)
+        except ValueError:
+            raise InvalidOption(f'"{text}" is not a time', hint=_TIME_HINT) from None
+    if not isinstance(time, datetime):
+        raise InvalidOption(f"{time!r} is not a time", hint=_TIME_HINT)
+    if time.tzinfo is None:
+        raise InvalidOption(f"the time {time} has no time zone", hint=_TIME_HINT)
+    return int(time.timestamp() * 1000)
+
+
+def parameter_values(params: Params) -> list[Any]:
+    """The values of ``$1``, ``$2``, …; empty for None. Raises ``InvalidOption`` for what is no
+    sequence of values."""
+    if params is None:
+        return []
+    if isinstance(params, str | bytes) or not isinstance(params, Sequence):
+        kind = type(params).__name__
+        hint = "pass the values of $1, $2, … as a list"
+        raise InvalidOption(f"the parameters are no list of values, but {kind}", hint=hint)
+    return list(params)
 
 
 def statement_text(text: str, as_of: Time | None) -> str:

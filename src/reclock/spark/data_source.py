@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, MutableMapping
+from collections.abc import Collection, Iterable, Iterator, MutableMapping
 
 import pyarrow as pa
 from pyspark.sql.datasource import (
@@ -18,7 +18,14 @@ from reclock.algebra.relations import RESERVED_COLUMNS
 from reclock.errors import InvalidOption, ReclockError
 from reclock.spark.options import SourceOptions, parse_options
 from reclock.spark.queries import Condition, RelationQuery, condition_of
-from reclock.spark.relation_scan import ScanTimes, add_notes, open_client, plan_scan, read_scan
+from reclock.spark.relation_scan import (
+    ScanTimes,
+    add_notes,
+    comparable_columns,
+    open_client,
+    plan_scan,
+    read_scan,
+)
 from reclock.spark.stream_reader import ChangesReader
 
 
@@ -46,8 +53,12 @@ class ReclockDataSource(DataSource):
         return self._plan()[1]
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        reader = FilteringReader if self._options.pushes_filters else RelationReader
-        return reader(self._options, schema, self._plan()[0])
+        times = self._plan()[0]
+        if not self._options.pushes_filters:
+            return RelationReader(self._options, schema, times)
+        with open_client(self._options) as client:
+            comparable = comparable_columns(client, self._options.relation, schema)
+        return FilteringReader(self._options, schema, times, comparable)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Raises ``InvalidOption`` if the options do not ask for changes without an end."""
@@ -95,11 +106,21 @@ class RelationReader(DataSourceReader):
 class FilteringReader(RelationReader):
     """Reads only the rows that pass the filters which SQL answers as Spark does."""
 
+    def __init__(
+        self,
+        options: SourceOptions,
+        schema: StructType,
+        times: ScanTimes,
+        comparable: Collection[str],
+    ) -> None:
+        super().__init__(options, schema, times)
+        self._comparable = comparable
+
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         """Returns the filters that Spark applies itself."""
         remaining = []
         for filter in filters:
-            condition = condition_of(filter, self._columns)
+            condition = condition_of(filter, self._columns, self._comparable)
             if condition is None:
                 remaining.append(filter)
             else:

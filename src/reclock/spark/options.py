@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
+from reclock.client.connection import reject_url
 from reclock.client.statements import relation_name, timestamp_ms
 from reclock.errors import InvalidOption
 from reclock.spark.queries import MAXIMUM_PARTITIONS
 
 _NAMES = ("path", "home", "url", "user", "asOf", "changes", "numPartitions", "pushFilters")
-_RANGE = re.compile(r"([1-9]\d*)\.\.(\d*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +48,8 @@ def parse_options(options: Mapping[str, str]) -> SourceOptions:
     for name in sorted(by_name.keys() - known):
         raise InvalidOption(f'unknown option "{name}"', hint=f"options are {', '.join(_NAMES[1:])}")
     home, url = by_name.get("home"), by_name.get("url")
+    if home is not None:
+        reject_url(home)
     if (home is None) == (url is None):
         raise InvalidOption("exactly one of the options home and url is needed")
     if url is not None and "user" in by_name:
@@ -69,40 +69,28 @@ def parse_options(options: Mapping[str, str]) -> SourceOptions:
         location=url if url is not None else str(Path(home or "").expanduser().absolute()),
         is_url=url is not None,
         user=by_name.get("user"),
-        as_of=_time(by_name["asof"]) if "asof" in by_name else None,
+        as_of=timestamp_ms(by_name["asof"]) if "asof" in by_name else None,
         changes=changes,
         partitions=_count("numPartitions", by_name.get("numpartitions", "1")),
         pushes_filters=_boolean("pushFilters", by_name.get("pushfilters", "false")),
     )
 
 
-def _time(text: str) -> int:
-    """Milliseconds, or a timestamp with a time zone in ISO 8601."""
-    if text.isdecimal():
-        return int(text)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidOption(
-            f'asOf cannot be "{text}"',
-            hint="write milliseconds, or a timestamp such as 2026-11-23T10:00:00Z",
-        ) from None
-    return timestamp_ms(moment)
-
-
 def _range(text: str) -> ChangeRange | None:
     if text.lower() in ("true", "false"):
         return ChangeRange(None, None) if text.lower() == "true" else None
-    match = _RANGE.fullmatch(text)
-    if match is None or (match[2] and int(match[2]) < int(match[1])):
+    first, separator, end = text.partition("..")
+    lower = timestamp_ms(first) if separator else 0
+    upper = timestamp_ms(end) if end else None
+    if lower < 1 or (upper is not None and upper < lower):
         raise InvalidOption(
             f'changes cannot be "{text}"',
             hint=(
-                "write true, or the first time and the exclusive last one in milliseconds: "
+                "write true, or the first time and the exclusive last one: "
                 "1795263876818..1795263886818"
             ),
         )
-    return ChangeRange(int(match[1]), int(match[2]) if match[2] else None)
+    return ChangeRange(lower, upper)
 
 
 def _boolean(name: str, text: str) -> bool:

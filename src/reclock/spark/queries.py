@@ -3,7 +3,7 @@ partition of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -82,11 +82,16 @@ class RelationQuery:
         return f"{MAXIMUM_PARTITIONS * partition // self.partitions:0{_PREFIX_DIGITS}x}"
 
 
-def condition_of(filter: spark.Filter, columns: Sequence[str]) -> Condition | None:
+def condition_of(
+    filter: spark.Filter, columns: Collection[str], comparable: Collection[str]
+) -> Condition | None:
     """The filter as SQL; None if SQL could answer it differently, or if it is not about one of
-    ``columns``."""
+    ``columns``.
+
+    ``comparable`` are the columns whose values SQL compares as Spark does.
+    """
     if isinstance(filter, spark.Not):
-        condition = condition_of(filter.child, columns)
+        condition = condition_of(filter.child, columns, comparable)
         return replace(condition, is_negated=not condition.is_negated) if condition else None
     path: tuple[str, ...] = getattr(filter, "attribute", ())
     if len(path) != 1 or path[0] not in columns:
@@ -96,6 +101,9 @@ def condition_of(filter: spark.Filter, columns: Sequence[str]) -> Condition | No
             return Condition(path[0], "IS NULL")
         case spark.IsNotNull():
             return Condition(path[0], "IS NOT NULL")
+    if path[0] not in comparable:
+        return None
+    match filter:
         case spark.In(value=values):
             return (
                 Condition(path[0], "IN", tuple(values)) if values and None not in values else None

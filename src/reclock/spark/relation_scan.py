@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StringType, StructType
 
 from reclock.algebra.relations import DIFF_COLUMN, RESERVED_COLUMNS, TIME_COLUMN
 from reclock.client.client import Client
@@ -23,6 +23,8 @@ _UPDATE_FIELDS = [
     pa.field(TIME_COLUMN, pa.int64(), nullable=False),
     pa.field(DIFF_COLUMN, pa.int64(), nullable=False),
 ]
+_TEXT_COLUMNS = """SELECT attname FROM pg_catalog.pg_attribute
+    WHERE attrelid = $1::regclass AND atttypid IN ('text'::regtype, 'varchar'::regtype)"""
 _UNLIMITED_BYTES = str(1 << 62)
 
 
@@ -117,6 +119,17 @@ def plan_scan(client: Client, options: SourceOptions) -> tuple[ScanTimes, Struct
 
 def _columns(client: Client, relation: str, at: int | None) -> pa.Schema:
     return client.sql(f"SELECT * FROM {relation} LIMIT 0", as_of=at).arrow().schema
+
+
+def comparable_columns(client: Client, relation: str, schema: StructType) -> frozenset[str]:
+    """The columns of ``schema`` whose values SQL compares as Spark does.
+
+    Spark compares strings byte by byte. Some columns are strings in Spark alone: SQL compares a
+    ``uuid``, a ``jsonb``, an enum by rules of its own, and refuses constants that are none.
+    """
+    texts = client.sql(_TEXT_COLUMNS, [relation]).rows()
+    strings = {field.name for field in schema if isinstance(field.dataType, StringType)}
+    return frozenset(schema.names) - strings | {name for (name,) in texts}
 
 
 def read_scan(

@@ -34,8 +34,8 @@ def described(rows: list[list[Any]]) -> list[list[str]]:
 
 @dag(schedule=None)
 def work() -> None:
-    tick = ReclockTickOperator(task_id="tick", sources=["a"])
-    refresh = ReclockRefreshOperator(task_id="refresh")
+    tick = ReclockTickOperator(task_id="tick", sources="a")
+    refresh = ReclockRefreshOperator(task_id="refresh", clusters="default")
     counted = ReclockSqlOperator(
         task_id="counted",
         sql="SELECT count(*) FROM a WHERE v >= $1; ",
