@@ -251,3 +251,23 @@ def test_a_writer_that_was_overtaken_writes_nothing(
     assert target.sql("SELECT * FROM sold") == []
     emit(world)
     check(world, target)
+
+
+def test_an_enum_arrives_as_its_labels(world: World, target: Target) -> None:
+    world.sql("CREATE TYPE mood AS ENUM ('sad', 'ok')")
+    world.sql("CREATE TABLE diary (id int NOT NULL, felt mood, moods mood[])")
+    change(world, "INSERT INTO diary VALUES (1, 'ok', ARRAY['sad', NULL]::mood[]), (2, NULL, NULL)")
+    world.sql(
+        "CREATE SINK k FROM diary INTO POSTGRES CONNECTION pg (TABLE 'diary') KEY (id) NOT ENFORCED"
+    )
+    emit(world)
+    target.sql("CREATE TYPE mood AS ENUM ('sad', 'ok', 'great')")
+    target.sql("ALTER TABLE diary ALTER felt TYPE mood USING felt::mood")
+    world.sql("ALTER TYPE mood ADD VALUE 'great'")
+    change(world, "INSERT INTO diary VALUES (3, 'great', '{}')")
+    emit(world)
+    assert target.sql("SELECT id, felt::text, moods FROM diary ORDER BY id") == [
+        (1, "ok", ["sad", None]),
+        (2, None, None),
+        (3, "great", []),
+    ]

@@ -312,3 +312,15 @@ def test_rewriting_files_is_no_change_of_rows(world: World) -> None:
     assert delta_rows(path) == Counter({(0,): 1, (2,): 1})
     files = [str(file) for file in DeltaTable(str(path)).file_uris()]
     assert duckdb.sql(f"SELECT a FROM read_parquet({files}) ORDER BY a").fetchall() == [(0,), (2,)]
+
+
+def test_an_enum_is_written_as_its_label(world: World) -> None:
+    world.sql("CREATE TYPE mood AS ENUM ('sad', 'ok')")
+    world.sql("CREATE TABLE diary (id int, felt mood)")
+    change_table(world, "INSERT INTO diary VALUES (1, 'ok'), (2, NULL)")
+    world.sql("CREATE SINK k FROM diary INTO DELTA 'diary'")
+    emit(world, "k")
+    world.sql("ALTER TYPE mood ADD VALUE 'great' BEFORE 'ok'")
+    change_table(world, "INSERT INTO diary VALUES (3, 'great')", "DELETE FROM diary WHERE id = 1")
+    emit(world, "k")
+    assert delta_rows(world.home / "sinks" / "diary") == Counter([(2, None), (3, "great")])

@@ -179,3 +179,21 @@ def test_in_an_object_store_a_manifest_is_created_once(tmp_path: Path, s3_endpoi
             emit(world)
     finally:
         world.close()
+
+
+@pytest.mark.parametrize("format", ["PARQUET", "CSV", "JSON"])
+def test_an_enum_is_written_as_its_label(world: World, format: str) -> None:
+    world.sql("CREATE TYPE mood AS ENUM ('sad', 'ok')")
+    world.sql("CREATE TABLE diary (id int, word mood)")
+    change(world, "INSERT INTO diary VALUES (1, 'ok'), (2, NULL)")
+    world.sql(f"CREATE SINK k FROM diary INTO FILES 'diary' FORMAT {format}")
+    emit(world)
+    world.sql("ALTER TYPE mood ADD VALUE 'great' BEFORE 'ok'")
+    change(world, "INSERT INTO diary VALUES (3, 'great')")
+    emit(world)
+    folder = world.home / "sinks" / "diary"
+    manifests = [json.loads(file.read_text()) for file in sorted(folder.glob("_manifests/*.json"))]
+    assert [read(folder, manifest) for manifest in manifests] == [
+        Counter({(1, "ok"): 1, (2, None): 1}),
+        Counter({(3, "great"): 1}),
+    ]

@@ -141,6 +141,13 @@ class ScalarType:
         return self if self.domain is None else replace(self, domain=None)
 
     @property
+    def exported(self) -> ScalarType:
+        """The type that others know: text for an enum, whose values are labels."""
+        if self.name is TypeName.ENUM:
+            return TEXT
+        return self if self.element is None else replace(self, element=self.element.exported)
+
+    @property
     def dimensions(self) -> int:
         """Of an array or a vector; 0 of any other type."""
         if self.element is None:
@@ -402,6 +409,12 @@ class RelationDesc:
     @property
     def types(self) -> tuple[ScalarType, ...]:
         return tuple(column.type for column in self.columns)
+
+    @property
+    def exported(self) -> RelationDesc:
+        """The columns with the types that others know."""
+        columns = tuple(replace(column, type=column.type.exported) for column in self.columns)
+        return replace(self, columns=columns)
 
     @property
     def stored(self) -> RelationDesc:

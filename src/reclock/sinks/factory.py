@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import TYPE_CHECKING
 
@@ -53,7 +53,7 @@ class SinkContext:
 
 def open_writer(sink: SinkSpec, context: SinkContext) -> Writer:
     """The sink's writer. It does not connect yet."""
-    return _open(sink.target, sink, context)
+    return _open(sink.target, replace(sink, desc=sink.desc.exported), context)
 
 
 @singledispatch

@@ -38,7 +38,7 @@ def export(statement: CopyToFiles, context: SinkContext, run: Callable[[], Resul
         outer_folder, outer_manifests = _target(outer, context)
         if outer_manifests.newest() is not None:
             raise TargetComplete(outer_folder.uri)
-    desc = statement.select.desc
+    desc = statement.select.desc.exported
     schema = arrow_schema(desc, with_updates=False)
     files = DataFiles(folder, statement.format, desc.columns, file_bytes=statement.file_bytes)
     may_be_complete = False

@@ -89,8 +89,9 @@ def _to_files(
             "COPY into files cannot run SUBSCRIBE, which does not end",
             hint="CREATE SINK … INTO FILES writes changes into files",
         )
-    check_flat(select.desc.columns, "a file")
-    check_file_columns(select.desc.columns, files.args["format"])
+    columns = select.desc.exported.columns
+    check_flat(columns, "a file")
+    check_file_columns(columns, files.args["format"])
     if not select.desc.columns or len(set(select.desc.names)) < len(select.desc.names):
         raise InvalidOption(
             "files have at least one column, and each has a name of its own",

@@ -159,7 +159,7 @@ def define_sink(
     """
     names = NameResolver(catalog, session)
     target = _target(node.args["target"], on, names)
-    _check_types(on.desc.columns, target)
+    _check_types(on.desc.exported.columns, target)
     with_snapshot = True
     for option in node.args.get("options") or ():
         name, value = fold(option.this), option.args["value"]
