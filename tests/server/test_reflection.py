@@ -105,6 +105,24 @@ def test_a_reflected_table_is_queried(engine: sa.Engine) -> None:
         connection.rollback()
 
 
+def test_a_computed_column_is_created_and_reflected(engine: sa.Engine) -> None:
+    declared = sa.Table(
+        "rooms",
+        sa.MetaData(),
+        sa.Column("width", sa.Integer),
+        sa.Column("area", sa.Integer, sa.Computed("width * 2", persisted=True)),
+    )
+    with engine.begin() as connection:
+        declared.create(connection)
+        connection.execute(declared.insert().values(width=4))
+        assert connection.execute(sa.select(declared)).all() == [(4, 8)]
+        rooms = sa.Table("rooms", sa.MetaData(), autoload_with=connection)
+        assert rooms.c.area.computed is not None
+        assert str(rooms.c.area.computed.sqltext) == "width * 2"
+        assert rooms.c.width.computed is None
+        declared.drop(connection)
+
+
 # --- psycopg ---
 
 

@@ -126,7 +126,7 @@ REFUSED = {
         "which answers rows",
     ),
     "SELECT carrier FROM flights WHERE row_number() OVER () > 1": (
-        "42601",
+        "42P20",
         "window functions are not allowed in WHERE",
     ),
     "SELECT carrier COLLATE klingon FROM flights": ("42704", 'unknown collation "klingon"'),

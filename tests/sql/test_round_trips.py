@@ -68,6 +68,7 @@ from reclock.sql.statements.sources.syntax import (
     CreateSubsourceStatement,
 )
 from reclock.sql.statements.subscribe.syntax import SubscribeStatement
+from reclock.sql.statements.tables.alter_syntax import AlterTableStatement
 from reclock.sql.statements.tables.merge_syntax import MergeStatement
 from reclock.sql.statements.tables.modify_syntax import (
     DeleteStatement,
@@ -266,6 +267,12 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     """CREATE TABLE t (a int PRIMARY KEY, b text UNIQUE NOT ENFORCED, c int CHECK (c > 0) REFERENCES s.u ON DELETE SET NULL,
        CONSTRAINT "X" UNIQUE NULLS NOT DISTINCT (a, c), FOREIGN KEY (a, c) REFERENCES u (a, c) MATCH FULL DEFERRABLE)""": (
         CreateTableStatement
+    ),
+    "CREATE TABLE t (a int, b int NOT NULL GENERATED ALWAYS AS (a * 2 + 1) STORED UNIQUE)": (
+        CreateTableStatement
+    ),
+    "ALTER TABLE t ALTER a SET EXPRESSION AS (b + 1), ALTER c DROP EXPRESSION IF EXISTS": (
+        AlterTableStatement
     ),
     "DROP TABLE IF EXISTS a, b CASCADE": DropStatement,
     "INSERT INTO t VALUES (1, DEFAULT), (2, 'x') RETURNING *, a + 1 AS b": InsertStatement,

@@ -252,12 +252,6 @@ class InvalidConstraint(ReclockError):
 
     sqlstate = "42P16"
 
-    def __init__(
-        self, message: str, *, sqlstate: str = sqlstate, detail: str | None = None
-    ) -> None:
-        super().__init__(message, detail=detail)
-        self.sqlstate = sqlstate
-
 
 class ReservedName(ReclockError):
     """The name is reserved for Reclock."""

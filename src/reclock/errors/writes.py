@@ -91,11 +91,17 @@ class GeneratedAlways(ReclockError):
 
     sqlstate = "428C9"
 
-    def __init__(self, column: str, *, is_update: bool = False) -> None:
+    def __init__(self, column: str, *, is_computed: bool, is_update: bool = False) -> None:
+        what = (
+            "a generated column"
+            if is_computed
+            else "an identity column defined as GENERATED ALWAYS"
+        )
+        can_override = not is_update and not is_computed
         super().__init__(
             f'column "{column}" can only be updated to DEFAULT'
             if is_update
             else f'cannot insert a non-DEFAULT value into column "{column}"',
-            detail=f'Column "{column}" is an identity column defined as GENERATED ALWAYS.',
-            hint=None if is_update else "Use OVERRIDING SYSTEM VALUE to override.",
+            detail=f'Column "{column}" is {what}.',
+            hint="Use OVERRIDING SYSTEM VALUE to override." if can_override else None,
         )

@@ -406,7 +406,7 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
             type_modifier=INTEGER,
             not_null=BOOLEAN,
             default_sql=TEXT,
-            identity=TEXT,
+            generated=TEXT,
         ),
         catalog_rows=_columns,
     ),

@@ -182,11 +182,12 @@ class CatalogState:
     queries: Callable[[], Mapping[GlobalId, str]]
     """The query of each view, as SQL."""
     defaults: Callable[[], Mapping[GlobalId, Mapping[str, str]]]
-    """The defaults of each table's columns, as SQL."""
+    """The defaults of each table's columns, or the expressions that compute them, as SQL."""
     constraints: Callable[[], Mapping[GlobalId, Sequence[ConstraintFacts]]]
     """The constraints that each table declares."""
     generated: Callable[[], Mapping[GlobalId, Mapping[str, str]]]
-    """How each table's identity columns are generated: ``a`` for ALWAYS, ``d`` for BY DEFAULT."""
+    """How each table's columns are generated: ``a`` for an identity that is ALWAYS, ``d`` for one BY
+    DEFAULT, and ``s`` for computed columns."""
     maintenance: Callable[[], Mapping[GlobalId, str]]
     """How each index is maintained."""
     dependencies: Callable[[], Mapping[GlobalId, Set[GlobalId]]]

@@ -98,7 +98,7 @@ def _catalog_state(catalog: PlannerCatalog) -> CatalogState:
         queries=lambda: _queries(catalog),
         defaults=lambda: _defaults(catalog),
         constraints=lambda: constraint_facts(catalog),
-        generated=lambda: _identities(catalog),
+        generated=lambda: _generated(catalog),
         maintenance=lambda: {index.id: _maintenance(catalog, index) for index in catalog.indexes()},
         dependencies=lambda: {
             entry.id: entry.depends_on for entry in catalog.entries() if not entry.is_system
@@ -178,23 +178,26 @@ def _defaults(catalog: PlannerCatalog) -> dict[GlobalId, dict[str, str]]:
     defaults: dict[GlobalId, dict[str, str]] = {}
     for entry in catalog.relations():
         if entry.table is not None:
-            columns = zip(entry.desc.names, entry.table.defaults, strict=True)
+            expressions = dict(enumerate(entry.table.defaults)) | dict(entry.table.computed)
             defaults[entry.id] = {
-                name: default_text(default) for name, default in columns if default is not None
+                entry.desc.names[position]: default_text(expression)
+                for position, expression in expressions.items()
+                if expression is not None
             }
     return defaults
 
 
-def _identities(catalog: PlannerCatalog) -> dict[GlobalId, dict[str, str]]:
-    return {
-        entry.id: {
-            entry.desc.names[position]: "a" if column.identity == "ALWAYS" else "d"
-            for position, column in entry.table.generated.items()
-            if column.identity is not None
-        }
-        for entry in catalog.relations()
-        if entry.table is not None and entry.table.generated
-    }
+def _generated(catalog: PlannerCatalog) -> dict[GlobalId, dict[str, str]]:
+    generated: dict[GlobalId, dict[str, str]] = {}
+    for entry in catalog.relations():
+        if entry.table is None:
+            continue
+        columns = dict.fromkeys(entry.table.computed, "s")
+        for position, column in entry.table.generated.items():
+            if column.identity is not None:
+                columns[position] = "a" if column.identity == "ALWAYS" else "d"
+        generated[entry.id] = {entry.desc.names[i]: letter for i, letter in columns.items()}
+    return generated
 
 
 def _table(desc: RelationDesc, rows: Sequence[tuple[object, ...]]) -> pa.Table:

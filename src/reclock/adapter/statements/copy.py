@@ -14,17 +14,21 @@ from reclock.adapter.copy.transfer import CopyIn, CopyOut
 from reclock.adapter.planning.authorization import AuthorizationContext, Requirements, requires
 from reclock.adapter.query.queries import QueryExecution
 from reclock.adapter.statement_context import StatementContext, executes
-from reclock.adapter.statements.sequences import with_generated
 from reclock.adapter.statements.subscribe import subscribe
-from reclock.adapter.statements.tables.rows import check_not_null, compute_rows, with_diff
+from reclock.adapter.statements.tables.rows import (
+    check_not_null,
+    complete_rows,
+    compute_rows,
+    with_diff,
+)
 from reclock.adapter.transaction.transaction import Transaction
 from reclock.catalog.acl import Privilege
 from reclock.collections.table_queues import Turn
 from reclock.collections.text_lengths import within_limit
 from reclock.plan.relational import Constant
-from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.statements.copy.plan import COPIED, CopyFrom, CopyTo, CopyToFiles, defaults
 from reclock.sql.statements.subscribe.plan import SubscribeQuery
+from reclock.sql.statements.tables.modify_plan import Modify
 
 
 @requires(CopyTo)
@@ -89,34 +93,32 @@ def _insert(statement: CopyFrom, context: StatementContext, rows: pa.Table) -> N
 def _write(
     statement: CopyFrom, rows: pa.Table, transaction: Transaction, context: StatementContext
 ) -> None:
-    """Write rows of the statement's columns; the other columns get their defaults. Raises
-    ``NotNullViolation``."""
+    """Write rows of the statement's columns; the other columns get their defaults, or are computed.
+    Raises ``NotNullViolation``."""
     transaction.check_writable("INSERT")
     table = context.catalog.relation(statement.table)
+    names = context.planner.names_at(context.catalog)
+    plan = defaults(statement, table, context.catalog, names)
     columns_at = dict(zip(statement.positions, rows.columns, strict=True))
     if len(columns_at) < len(table.desc):
-        computed = _defaults(statement, table, rows.num_rows, transaction, context)
-        columns_at = dict(enumerate(computed.columns)) | columns_at
+        by_default = _default_rows(plan, rows.num_rows, transaction, context)
+        columns_at = dict(enumerate(by_default.columns)) | columns_at
     columns = [within_limit(columns_at[i], column) for i, column in enumerate(table.desc.columns)]
-    added = with_diff(pa.table(columns, list(table.desc.names)), table.desc, 1)
+    new = pa.table(columns, list(table.desc.names))
+    complete = complete_rows(new, plan.generated, table, context, transaction)
+    added = with_diff(complete, table.desc, 1)
     check_not_null(added, table)
     transaction.write(table, added, context.catalog)
 
 
-def _defaults(
-    statement: CopyFrom,
-    table: RelationEntry,
-    count: int,
-    transaction: Transaction,
-    context: StatementContext,
+def _default_rows(
+    plan: Modify, count: int, transaction: Transaction, context: StatementContext
 ) -> pa.Table:
-    """For each of ``count`` rows what its columns are by default, NULL in those that are copied."""
-    names = context.planner.names_at(context.catalog)
-    plan = defaults(statement, table, context.catalog, names)
+    """``count`` rows that have the defaults of the columns that are not copied."""
     numbers = {COPIED: pa.table({"number": pa.array(range(count), pa.int64())})}
-    computed = compute_rows(
+    rows = compute_rows(
         plan, lambda select: QueryExecution(context, select, transaction, provided=numbers).run()
     )
     if isinstance(plan.plan, Constant):
-        computed = computed.take(pa.array(np.zeros(count, np.int64)))
-    return with_generated(computed, plan.generated, context)
+        rows = rows.take(pa.array(np.zeros(count, np.int64)))
+    return rows

@@ -179,7 +179,8 @@ class DomainDefinition:
 @dataclass(frozen=True, slots=True)
 class TableDefinition:
     """The definition of a table. ``defaults`` are the expressions of DEFAULT, or None, as syntax;
-    ``generated`` are the columns that take their default from a sequence, by position.
+    ``generated`` are the columns that take their default from a sequence, by position, and
+    ``computed`` the expressions of those that are computed from other columns.
 
     A plan may rest only on those ``constraints`` that are enforced.
     """
@@ -188,6 +189,7 @@ class TableDefinition:
     defaults: tuple[Any, ...]
     constraints: tuple[Constraint, ...] = ()
     generated: Mapping[int, GeneratedColumn] = field(default_factory=dict)
+    computed: Mapping[int, exp.Expr] = field(default_factory=dict)
     domain_defaults: Mapping[int, exp.Expr] = field(default_factory=dict)
     """The defaults of the domains that columns have, by position."""
 
@@ -195,6 +197,12 @@ class TableDefinition:
         """The default of a column, or else of its domain, as syntax; None if there is none."""
         own: exp.Expr | None = self.defaults[position]
         return self.domain_defaults.get(position) if own is None else own
+
+    def is_generated_always(self, position: int) -> bool:
+        """Whether statements may set the column to DEFAULT only."""
+        sequence = self.generated.get(position)
+        is_always = sequence is not None and sequence.identity == "ALWAYS"
+        return is_always or position in self.computed
 
     @property
     def primary_key(self) -> tuple[str, ...]:

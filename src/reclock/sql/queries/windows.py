@@ -13,7 +13,6 @@ from reclock.algebra.relations import BIGINT, DOUBLE, INTEGER, INTERVAL, ScalarT
 from reclock.errors import (
     InvalidFrameOffset,
     InvalidWindow,
-    SqlSyntaxError,
     TypeMismatch,
     UnknownFunction,
     UnknownObject,
@@ -57,7 +56,7 @@ def _window(node: exp.Window, context: ExprContext) -> TypedExpr:
     if node.args.get("over") not in (None, "OVER"):
         raise UnsupportedSql(f"{to_sql(node)[:80]} is not supported")
     if not context.takes_aggregates or context.clause not in ("SELECT", "ORDER BY", "DISTINCT ON"):
-        raise SqlSyntaxError(f"window functions are not allowed in {context.clause}")
+        raise InvalidWindow(f"window functions are not allowed in {context.clause}")
     partition, order, spec = _defined(node)
     for ordering in order:
         reject_unsupported(ordering, "this", "desc", "nulls_first")

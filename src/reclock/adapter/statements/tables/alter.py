@@ -16,8 +16,7 @@ from reclock.adapter.statements.definition import (
     check_permanent,
     define_in_transaction,
 )
-from reclock.adapter.statements.sequences import with_generated
-from reclock.adapter.statements.tables.rows import read_all, with_diff
+from reclock.adapter.statements.tables.rows import complete_rows, read_all, with_diff
 from reclock.adapter.transaction.catalog_change import CatalogChange, defines
 from reclock.adapter.transaction.ddl_transaction import DdlStatement
 from reclock.adapter.transaction.reference_checks import MIXED_NULLS
@@ -112,7 +111,8 @@ def _rewrite(statement: AlterTable, context: StatementContext) -> Result:
             if name in rewrite.generated
             and (values := generated_by_default(table, position, catalog)) is not None
         ]
-        rows = with_generated(rows, generated, replace(context, catalog=catalog))
+        new = replace(context, catalog=catalog)
+        rows = complete_rows(rows, generated, table, new, transaction)
         for column, values in zip(table.desc.columns, rows.columns, strict=True):
             if not column.is_nullable and values.null_count:
                 raise NotNullViolation(column.name, table.name.item, row=None)

@@ -18,7 +18,6 @@ from reclock.adapter.planning.authorization import (
     requires,
 )
 from reclock.adapter.statement_context import StatementContext, executes
-from reclock.adapter.statements.sequences import with_generated
 from reclock.adapter.statements.tables.changes import (
     Reads,
     StatementChanges,
@@ -28,6 +27,7 @@ from reclock.adapter.statements.tables.changes import (
 from reclock.adapter.statements.tables.key_lookups import few_values
 from reclock.adapter.statements.tables.rows import (
     check_not_null,
+    complete_rows,
     numbered_schema,
     read_all,
     with_diff,
@@ -149,9 +149,14 @@ class _Execution:
             yield _Changes(
                 action,
                 chosen.select(range(width)).rename_columns(names),
-                with_generated(new, action.generated, self.changes.context),
+                new if action.kind == "DELETE" else self._completed(new, action),
                 chosen.select(range(2 * width, rows.num_columns - 1)),
             )
+
+    def _completed(self, rows: pa.Table, action: MergeAction) -> pa.Table:
+        context, transaction = self.changes.context, self.changes.transaction
+        table = context.catalog.relation(self.statement.table)
+        return complete_rows(rows, action.generated, table, context, transaction)
 
     def _run(self, plan: Plan, provided: pa.Table) -> pa.Table:
         depends_on = self.statement.depends_on

@@ -17,7 +17,6 @@ from reclock.adapter.planning.authorization import (
     requires,
 )
 from reclock.adapter.statement_context import StatementContext, executes
-from reclock.adapter.statements.sequences import with_generated
 from reclock.adapter.statements.tables.changes import (
     Reads,
     StatementChanges,
@@ -25,7 +24,12 @@ from reclock.adapter.statements.tables.changes import (
     turn_of,
 )
 from reclock.adapter.statements.tables.on_conflict import InsertOrUpdate, keys_read
-from reclock.adapter.statements.tables.rows import check_not_null, compute_rows, with_diff
+from reclock.adapter.statements.tables.rows import (
+    check_not_null,
+    complete_rows,
+    compute_rows,
+    with_diff,
+)
 from reclock.adapter.transaction.table_reads import tables_read
 from reclock.algebra.relations import RelationDesc
 from reclock.catalog.acl import Privilege
@@ -96,7 +100,8 @@ def modify(statement: Modify, changes: StatementChanges) -> Result:
     changes.transaction.check_writable(statement.kind)
     table = context.catalog.relation(statement.table)
     rows = compute_rows(statement, changes.query)
-    rows = with_generated(rows, statement.generated, context)
+    if statement.kind == "INSERT":
+        rows = complete_rows(rows, statement.generated, table, context, changes.transaction)
     if statement.on_conflict is not None:
         return InsertOrUpdate(statement, statement.on_conflict, table, changes).write(rows)
     width, at = len(statement.desc), 0

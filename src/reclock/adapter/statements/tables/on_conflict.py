@@ -153,7 +153,9 @@ def keys_read(statement: Modify, table: RelationEntry) -> Keys | None:
     """Which rows of the table the clause reads; None for all."""
     assert statement.on_conflict is not None
     conflicts, plan = statement.on_conflict.conflicts, statement.plan
-    if len(conflicts) != 1 or not isinstance(plan, Constant) or statement.generated:
+    assert table.table is not None
+    is_incomplete = bool(statement.generated or table.table.computed)
+    if len(conflicts) != 1 or not isinstance(plan, Constant) or is_incomplete:
         return None
     schema = arrow_schema(statement.desc, with_updates=False)
     columns = zip(*plan.rows, strict=True) if plan.rows else [()] * len(schema)

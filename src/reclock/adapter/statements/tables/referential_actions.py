@@ -31,6 +31,7 @@ from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames
 from reclock.sql.queries.coercion import assign
 from reclock.sql.statements.query.values import Select
+from reclock.sql.statements.tables.computed import with_computed
 from reclock.sql.statements.tables.modify_plan import default_of
 from reclock.sql.statements.tables.on_conflict_plan import reading_only
 from reclock.sql.statements.tables.targets import WRITTEN, column_refs
@@ -149,7 +150,7 @@ class ReferentialActions:
                 new_key = width + len(positions) + place
                 new[position] = assign(ColumnRef(new_key, pairs.desc.types[new_key]), column)
         names = [f"c{i}" for i in range(2 * width)]
-        return compute(pairs, [*column_refs(table.desc), *new], names)
+        return with_computed(compute(pairs, [*column_refs(table.desc), *new], names), table, width)
 
 
 def stored_as(desc: RelationDesc, column: str) -> pa.Field:

@@ -8,8 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from reclock.adapter.statement_context import StatementContext
-from reclock.adapter.statements.sequences import with_generated
-from reclock.adapter.statements.tables.rows import check_not_null, with_diff
+from reclock.adapter.statements.tables.rows import check_not_null, complete_rows, with_diff
 from reclock.collections.schema import arrow_schema
 
 
@@ -36,10 +35,11 @@ def insert_rows(columns: Sequence[Sequence[Any]], count: int, context: Statement
         pa.array(computed.get(i) or [row[i]] * count, field.type)
         for i, field in enumerate(arrow_schema(modify.desc, with_updates=False))
     ]
-    complete = with_generated(pa.table(arrays, list(modify.desc.names)), modify.generated, context)
-    rows = with_diff(complete, modify.desc, 1)
-    check_not_null(rows, table)
     context.await_storage()
     context.cancellation.check()
+    new = pa.table(arrays, list(modify.desc.names))
+    complete = complete_rows(new, modify.generated, table, context, transaction)
+    rows = with_diff(complete, modify.desc, 1)
+    check_not_null(rows, table)
     transaction.write(table, rows, context.catalog)
     return True

@@ -1,20 +1,27 @@
-"""Rows on their way into a table: computed by a query, checked, and given a diff."""
+"""Rows on their way into a table: computed by a query, completed, checked, and given a diff."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
 from reclock.adapter.context.results import Result, check_years
 from reclock.adapter.context.texts import text_of
+from reclock.adapter.query.queries import QueryExecution
+from reclock.adapter.statement_context import StatementContext
+from reclock.adapter.statements.sequences import with_generated
+from reclock.adapter.transaction.transaction import Transaction
 from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
 from reclock.collections.tables import rows_schema
 from reclock.compute.engines.engine import result_type
 from reclock.errors import NotNullViolation
 from reclock.plan.relational import Constant, Finishing
+from reclock.plan.rules import optimize
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.statements.query.values import Select
+from reclock.sql.statements.tables.computed import NEW_ROWS, computed_rows
+from reclock.sql.statements.tables.generated import GeneratedValues
 from reclock.sql.statements.tables.modify_plan import Modify
 
 
@@ -32,6 +39,33 @@ def compute_rows(statement: Modify, run: Callable[[Select], Result]) -> pa.Table
     return read_all(
         run(Select(plan, Finishing(), plan.desc, depends_on=statement.depends_on)), schema
     )
+
+
+def complete_rows(
+    rows: pa.Table,
+    generated: Sequence[GeneratedValues],
+    table: RelationEntry,
+    context: StatementContext,
+    transaction: Transaction,
+) -> pa.Table:
+    """New rows of the table, in their order, with the next values of sequences in the ``generated``
+    columns, and then the values of the computed columns."""
+    assert table.table is not None
+    rows = with_generated(rows, generated, context)
+    if not table.table.computed or not rows.num_rows:
+        return rows
+    numbered = pa.table(rows.columns, names=list(table.desc.names)).append_column(
+        "mz_number", pa.array(range(rows.num_rows), pa.int64())
+    )
+    plan = optimize(computed_rows(table))
+    select = Select(plan, Finishing(), plan.desc)
+    query = QueryExecution(context, select, transaction, provided={NEW_ROWS: numbered})
+    computed = read_all(query.run(), numbered_schema(plan.desc))
+    computed = computed.sort_by(computed.column_names[-1])
+    for position in table.table.computed:
+        name = rows.column_names[position]
+        rows = rows.set_column(position, name, computed.column(position))
+    return rows
 
 
 def numbered_schema(desc: RelationDesc) -> pa.Schema:

@@ -4,7 +4,7 @@ SELECT
   c.relname,  -- table_name text
   a.attname,  -- column_name text
   a.attnum,  -- ordinal_position integer
-  d.adbin,  -- column_default text
+  CASE WHEN a.attgenerated = '' THEN d.adbin END,  -- column_default text
   CASE WHEN a.attnotnull THEN 'NO' ELSE 'YES' END,  -- is_nullable text
   CASE
     WHEN t.category = 'A' THEN 'ARRAY'
@@ -46,7 +46,8 @@ SELECT
   CAST(q.maximum AS text),  -- identity_maximum text
   CAST(q.minimum AS text),  -- identity_minimum text
   CASE q.is_cyclic WHEN TRUE THEN 'YES' ELSE 'NO' END,  -- identity_cycle text
-  'NEVER',  -- is_generated text
+  CASE a.attgenerated WHEN '' THEN 'NEVER' ELSE 'ALWAYS' END,  -- is_generated text
+  CASE WHEN a.attgenerated <> '' THEN d.adbin END,  -- generation_expression text
   CASE WHEN c.relkind = 'r' THEN 'YES' ELSE 'NO' END  -- is_updatable text
 FROM (
   SELECT

@@ -9,8 +9,8 @@ SELECT
   a.type_modifier,  -- atttypmod integer
   a.not_null,  -- attnotnull boolean
   a.default_sql IS NOT NULL,  -- atthasdef boolean
-  a.identity,  -- attidentity text
-  '',  -- attgenerated text
+  CASE a.generated WHEN 's' THEN '' ELSE a.generated END,  -- attidentity text
+  CASE a.generated WHEN 's' THEN 's' ELSE '' END,  -- attgenerated text
   FALSE,  -- attisdropped boolean
   TRUE,  -- attislocal boolean
   0,  -- attinhcount smallint

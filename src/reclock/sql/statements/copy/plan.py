@@ -3,6 +3,7 @@ into files."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -12,7 +13,13 @@ from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import BIGINT, Column, RelationDesc
 from reclock.definitions.connections import AWS, Connection
 from reclock.definitions.sinks import FILE_BYTES
-from reclock.errors import InvalidOption, SqlSyntaxError, UnsupportedSql, WrongObjectType
+from reclock.errors import (
+    InvalidColumnReference,
+    InvalidOption,
+    SqlSyntaxError,
+    UnsupportedSql,
+    WrongObjectType,
+)
 from reclock.plan.relational import Constant, Get
 from reclock.plan.scalars import Literal
 from reclock.sql.catalog.entries import RelationEntry
@@ -47,7 +54,7 @@ def plan_copy(
     format = copy_format(node)
     if node.args.get("is_from"):
         table = table_named(node.this, catalog, session)
-        positions = target_columns(columns, table)
+        positions = _copied_positions(columns, table)
         return CopyFrom(
             table.id,
             table.name,
@@ -70,12 +77,30 @@ def _copied_query(
     entry = catalog.resolve(parts(node.this), session)
     if entry.query is not None and not entry.is_system and node.args.get("files") is None:
         raise WrongObjectType(str(entry.name), "table", entry.type.value)
-    positions = target_columns(node.args.get("columns"), entry)
+    positions = _copied_positions(node.args.get("columns"), entry)
     columns = [
         exp.Column(this=exp.to_identifier(entry.desc.names[i], quoted=True)) for i in positions
     ]
     select = exp.Select(expressions=columns, from_=exp.From(this=tracked_copy(node.this)))
     return plan_bare_query(select, catalog, session)
+
+
+def _copied_positions(
+    columns: Sequence[exp.Expr] | None, relation: RelationEntry
+) -> tuple[int, ...]:
+    """The positions of the columns named, or of all that are not computed. Raises
+    ``InvalidColumnReference`` for a computed column that is named."""
+    computed = relation.table.computed if relation.table is not None else {}
+    positions = target_columns(columns, relation)
+    if columns is None:
+        return tuple(position for position in positions if position not in computed)
+    for position in positions:
+        if position in computed:
+            raise InvalidColumnReference(
+                f'column "{relation.desc.names[position]}" is a generated column',
+                detail="Generated columns cannot be used in COPY.",
+            )
+    return positions
 
 
 def _to_files(

@@ -26,17 +26,19 @@ from reclock.sql.statements.tables.column_changes import (
     ColumnChanges,
     check_assignable,
     constrained_columns,
+    rename_identifiers,
     rename_in_constraint,
 )
+from reclock.sql.statements.tables.computed import computed_from, declare_computed
 from reclock.sql.statements.tables.constraints_syntax import TableConstraint
 from reclock.sql.statements.tables.declared_constraints import (
     check_comparable,
     declare_constraints,
     key_columns,
 )
-from reclock.sql.statements.tables.generated import name_default, name_sequences
+from reclock.sql.statements.tables.generated import generated_columns, name_default, name_sequences
 from reclock.sql.statements.tables.modify_plan import table_named
-from reclock.sql.statements.tables.plan import define_table
+from reclock.sql.statements.tables.plan import define_table, table_columns
 from reclock.sql.statements.tables.rewrite_plan import (
     TableRewrite,
     plan_rewrite,
@@ -154,10 +156,19 @@ class _Change:
             case "SET DEFAULT":
                 column = self._column(action)
                 self._refuse_identity(column)
+                self._refuse_computed(column)
                 column.set("default", action.args["value"])
                 name_default(column, self.catalog, self.session)
             case "DROP DEFAULT":
-                self._column(action).set("default", None)
+                column = self._column(action)
+                self._refuse_computed(
+                    column, "Use ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION instead."
+                )
+                column.set("default", None)
+            case "SET EXPRESSION":
+                self._set_expression(self._column(action), action.args["value"])
+            case "DROP EXPRESSION":
+                self._drop_expression(action)
             case "TYPE":
                 self._set_type(self._column(action), action.args["value"], action.args.get("using"))
             case "ADD CONSTRAINT":
@@ -193,6 +204,44 @@ class _Change:
                 sqlstate="42601",
             )
 
+    def _refuse_computed(self, column: TableColumn, hint: str | None = None) -> None:
+        if column.args.get("computed"):
+            raise InvalidConstraint(
+                f'column "{fold(column.this)}" of relation "{self.table.name.item}" is a '
+                "generated column",
+                hint=hint,
+                sqlstate="42601",
+            )
+
+    def _computed_from(self, name: str) -> list[TableColumn]:
+        """The columns that are computed from this one."""
+        columns: list[TableColumn] = self.definition.args["columns"]
+        return [column for column in columns if name in map(fold, computed_from(column))]
+
+    def _set_expression(self, column: TableColumn, computed: exp.Paren) -> None:
+        if not column.args.get("computed"):
+            raise InvalidConstraint(
+                f'column "{fold(column.this)}" of relation "{self.table.name.item}" is not a '
+                "generated column",
+                sqlstate="55000",
+            )
+        column.set("computed", computed.this)
+        declare_computed(self.definition, self.table.name, table_columns(self.definition))
+        self.columns.are_changed = True
+
+    def _drop_expression(self, action: AlterTableAction) -> None:
+        """Let the column keep its values, as one that statements set."""
+        column, name = self._column(action), fold(action.this)
+        if column.args.get("computed"):
+            column.set("computed", None)
+            return
+        message = (
+            f'column "{name}" of relation "{self.table.name.item}" is not a stored generated column'
+        )
+        if not action.args.get("exists"):
+            raise InvalidConstraint(message, sqlstate="55000")
+        self.notices.append(f"{message}, skipping")
+
     def _add_column(self, action: AlterTableAction) -> None:
         column: TableColumn = action.args["value"]
         name = fold(column.this)
@@ -203,7 +252,8 @@ class _Change:
         sequences = name_sequences(new_table, self.table.name, self.catalog, self.session)
         self.columns.sequences += sequences
         self.definition.set("columns", [*self.definition.args["columns"], column])
-        self.columns.add(name, column, is_generated=bool(define_table(new_table).generated))
+        declare_computed(self.definition, self.table.name, table_columns(self.definition))
+        self.columns.add(name, column, is_generated=bool(generated_columns(new_table)))
         for constraint in action.args.get("constraints") or ():
             self._add(constraint)
 
@@ -224,6 +274,12 @@ class _Change:
             )
             return
         column, is_cascading = self._column(action), action.args.get("behavior") == "CASCADE"
+        for computed in self._computed_from(name):
+            if not is_cascading:
+                raise DependentObjects("column", name, [f"{self.table.name}.{fold(computed.this)}"])
+            self._drop_column(
+                AlterTableAction(kind="DROP COLUMN", this=computed.this, behavior="CASCADE")
+            )
         remaining = [other for other in self.definition.args["columns"] if other is not column]
         if not remaining:
             raise UnsupportedSql("a table without columns is not supported")
@@ -245,6 +301,8 @@ class _Change:
         column.set("this", identifier(new))
         for constraint in self._constraints:
             rename_in_constraint(constraint, self.table.name, old, new)
+        for computed in self._computed_from(old):
+            rename_identifiers(computed_from(computed), old, new)
         self.columns.rename(old, new)
 
     def _drop_not_null(self, column: TableColumn) -> None:
@@ -271,6 +329,17 @@ class _Change:
                 and new.limit.characters >= old.limit.characters
             )
         )
+        for computed in self._computed_from(old.name):
+            raise UnsupportedSql(
+                "cannot alter type of a column used by a generated column",
+                detail=f'Column "{old.name}" is used by generated column "{fold(computed.this)}".',
+            )
+        if using is not None and column.args.get("computed"):
+            raise InvalidConstraint(
+                "cannot specify USING when altering type of generated column",
+                detail=f'Column "{old.name}" is a generated column.',
+                sqlstate="42611",
+            )
         column.set("kind", kind)
         if using is not None or new.type != old.type or not (is_longer and is_same_domain):
             is_identity = bool(column.args.get("identity"))

@@ -91,6 +91,11 @@ def _alter_column(parser: StatementParser) -> AlterTableAction:
     for kind in ("DROP DEFAULT", "SET NOT NULL", "DROP NOT NULL"):
         if parser.accept(*kind.split()):
             return AlterTableAction(kind=kind, this=name)
+    if parser.accept("SET", "EXPRESSION", "AS"):
+        computed = parser.wrapped(StatementParser.value)
+        return AlterTableAction(kind="SET EXPRESSION", this=name, value=exp.Paren(this=computed))
+    if parser.accept("DROP", "EXPRESSION"):
+        return AlterTableAction(kind="DROP EXPRESSION", this=name, exists=parser.if_exists())
     if parser.accept("TYPE") or parser.accept("SET", "DATA", "TYPE"):
         type = parser.data_type() or parser.missing()
         using = parser.value() if parser.accept("USING") else None
@@ -104,6 +109,8 @@ _WORDS = {
     "RENAME COLUMN": ("RENAME COLUMN", "TO"),
     "SET DEFAULT": ("ALTER COLUMN", "SET DEFAULT"),
     "DROP DEFAULT": ("ALTER COLUMN", "DROP DEFAULT"),
+    "SET EXPRESSION": ("ALTER COLUMN", "SET EXPRESSION AS"),
+    "DROP EXPRESSION": ("ALTER COLUMN", "DROP EXPRESSION"),
     "SET NOT NULL": ("ALTER COLUMN", "SET NOT NULL"),
     "DROP NOT NULL": ("ALTER COLUMN", "DROP NOT NULL"),
     "TYPE": ("ALTER COLUMN", "TYPE"),
@@ -117,11 +124,14 @@ _WORDS = {
 @generates(AlterTableAction)
 def _write_action(write: Generator, node: exp.Expression) -> str:
     before, behind = _WORDS[node.args["kind"]]
+    if_exists = when(node, "exists", "IF NOT EXISTS" if before == "ADD COLUMN" else "IF EXISTS")
+    is_altered = before == "ALTER COLUMN"
     return joined(
         before,
-        when(node, "exists", "IF NOT EXISTS" if before == "ADD COLUMN" else "IF EXISTS"),
+        "" if is_altered else if_exists,
         write.sql(node, "this"),
         behind,
+        if_exists if is_altered else "",
         write.sql(node, "value"),
         *(write.sql(constraint) for constraint in node.args.get("constraints") or ()),
         clause(write, "USING", node, "using"),

@@ -56,14 +56,16 @@ class ColumnChanges:
 
     def add(self, name: str, column: TableColumn, *, is_generated: bool) -> None:
         """Add a column at the end."""
-        default, type = column.args.get("default"), to_sql(column.args["kind"])
-        domain = defined_domain(column.args["kind"])
-        if default is None and domain is not None:
+        default, type = column.args.get("default"), column.args["kind"]
+        domain = defined_domain(type)
+        if column.args.get("computed") and domain is not None:
+            type = domain.value_type  # until it is computed, it is NULL, which a domain may refuse
+        elif default is None and domain is not None:
             default = domain.inherited_default
         if is_generated:
             self.generated.add(name)
             default = None
-        self.values[name] = f"CAST({to_sql(default) if default else 'NULL'} AS {type})"
+        self.values[name] = f"CAST({to_sql(default) if default else 'NULL'} AS {to_sql(type)})"
         self.are_changed = True
 
     def drop(self, name: str, *, is_cascading: bool) -> None:

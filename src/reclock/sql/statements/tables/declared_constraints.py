@@ -8,7 +8,7 @@ and never again, so a definition stays valid whatever becomes of the target.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -33,6 +33,9 @@ from reclock.sql.statements.tables.constraints_syntax import TableConstraint
 from reclock.sql.statements.tables.syntax import CreateTableStatement
 
 _NAME_ENDINGS = {"PRIMARY KEY": "pkey", "UNIQUE": "key", "FOREIGN KEY": "fkey", "CHECK": "check"}
+
+
+_SETTING = ("SET NULL", "SET DEFAULT")
 
 
 def key_columns(node: CreateTableStatement) -> tuple[str, ...]:
@@ -93,8 +96,10 @@ def declare_constraints(
     every = [*existing, *constraints]
     if sum(constraint.args["kind"] == "PRIMARY KEY" for constraint in every) > 1:
         raise InvalidConstraint(f'multiple primary keys for table "{name.item}" are not allowed')
+    computed = {fold(column.this) for column in node.args["columns"] if column.args.get("computed")}
     for constraint in constraints:
         _check_columns(constraint, desc)
+        _check_actions(constraint, computed)
     _name_constraints(constraints, name.item, existing)
     assumed = []
     for constraint in constraints:
@@ -137,6 +142,19 @@ def _check_columns(constraint: TableConstraint, desc: RelationDesc) -> None:
             raise UnsupportedSql(
                 f'column "{column}" has type {type}, which is not supported in keys',
                 hint="declare the constraint NOT ENFORCED",
+            )
+
+
+def _check_actions(constraint: TableConstraint, computed: Set[str]) -> None:
+    """Raises ``InvalidConstraint`` for an action that would set a computed column."""
+    if computed.isdisjoint(map(fold, constraint.args.get("columns") or ())):
+        return
+    setting = {"ON UPDATE": ("CASCADE", *_SETTING), "ON DELETE": _SETTING}
+    for event, actions in setting.items():
+        if constraint.args.get(event.replace(" ", "_").lower()) in actions:
+            raise InvalidConstraint(
+                f"invalid {event} action for foreign key constraint containing generated column",
+                sqlstate="42601",
             )
 
 

@@ -141,35 +141,39 @@ def find_sequence(
     return entry
 
 
-def is_identity(table: RelationEntry, position: int, kind: str | None = None) -> bool:
-    """Whether the column is an identity column, of this ``kind`` if one is said."""
+def is_identity(table: RelationEntry, position: int) -> bool:
+    """Whether the column is an identity column."""
     column = table.table.generated.get(position) if table.table is not None else None
-    return column is not None and column.identity is not None and kind in (None, column.identity)
+    return column is not None and column.identity is not None
 
 
 def check_always(
     node: exp.Expr, values: exp.Values | None, positions: Sequence[int], table: RelationEntry
 ) -> None:
-    """Raises ``GeneratedAlways`` if an INSERT gives a value to a column that is GENERATED
-    ALWAYS."""
-    if node.args.get("overriding"):
-        return
+    """Raises ``GeneratedAlways`` if an INSERT gives a value to a column that is GENERATED ALWAYS.
+    A query, for which ``values`` is None, gives one to each of ``positions``."""
+    assert table.table is not None
     for i, position in enumerate(positions):
-        if not is_identity(table, position, "ALWAYS"):
+        is_computed = position in table.table.computed
+        is_overridden = bool(node.args.get("overriding")) and not is_computed
+        if is_overridden or not table.table.is_generated_always(position):
             continue
         given = [row.expressions[i : i + 1] for row in values.expressions] if values else [[node]]
         if any(value and not is_default(value[0]) for value in given):
-            raise GeneratedAlways(table.desc.names[position])
+            raise GeneratedAlways(table.desc.names[position], is_computed=is_computed)
 
 
 def check_always_updated(
     assignments: Sequence[exp.Expr], positions: Sequence[int], table: RelationEntry
 ) -> None:
     """Raises ``GeneratedAlways`` if an UPDATE assigns to a column that is GENERATED ALWAYS."""
+    assert table.table is not None
     for assignment, position in zip(assignments, positions, strict=True):
         is_default_value = is_default(assignment.args["value"])
-        if is_identity(table, position, "ALWAYS") and not is_default_value:
-            raise GeneratedAlways(table.desc.names[position], is_update=True)
+        if table.table.is_generated_always(position) and not is_default_value:
+            is_computed = position in table.table.computed
+            name = table.desc.names[position]
+            raise GeneratedAlways(name, is_computed=is_computed, is_update=True)
 
 
 def without_sequences(query: exp.Expr | None) -> tuple[exp.Expr | None, dict[int, tuple[str, ...]]]:

@@ -74,6 +74,8 @@ def _column(column: TableColumn, included: Collection[str], catalog: PlannerCata
     copy = column.copy()
     if "DEFAULTS" not in included:
         copy.set("default", None)
+    if "GENERATED" not in included:
+        copy.set("computed", None)
     if copy.args.get("identity") is None:
         return copy
     if "IDENTITY" not in included:

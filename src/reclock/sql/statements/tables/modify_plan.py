@@ -36,6 +36,7 @@ from reclock.sql.queries.session_functions import answered
 from reclock.sql.queries.subqueries import SubqueryPlanner
 from reclock.sql.session_zone import planned_in
 from reclock.sql.statements.sequences.calls import sequence_named
+from reclock.sql.statements.tables.computed import with_computed
 from reclock.sql.statements.tables.generated import (
     GeneratedValues,
     check_always,
@@ -96,13 +97,13 @@ def plan_insert(node: InsertStatement, context: Context) -> Modify:
         check_always(node, values, positions, table)
         plan, generated = _values(values, positions, table, context)
     elif query is not None:
-        check_always(node, None, positions, table)
         generated = [
             GeneratedValues(positions[i], find_sequence(name, catalog, session).id)
             for i, name in copied.items()
             if i < len(positions)
         ]
         plan = plan_query(query, context, hints=[table.desc.types[i] for i in positions]).embedded
+        check_always(node, None, positions[: len(plan.desc)], table)
     if len(plan.desc) > len(positions):
         raise SqlSyntaxError("INSERT has more expressions than target columns")
     if (
@@ -125,6 +126,7 @@ def plan_insert(node: InsertStatement, context: Context) -> Modify:
     )
     generated += [values for values in defaults if values is not None]
     added = new_rows(plan, assigned, table, session)
+    is_computed = table.table is not None and bool(table.table.computed)
     if not isinstance(added, Constant) and any(values.rows for values in generated):
         raise UnsupportedSql(
             "a column of VALUES with nextval or DEFAULT in some rows needs constants in the others",
@@ -142,7 +144,7 @@ def plan_insert(node: InsertStatement, context: Context) -> Modify:
             on_conflict=on_conflict,
             generated=tuple(generated),
         )
-    if generated:
+    if generated or is_computed:
         written, returning = plan_returning_written(node, table, context)
         return Modify(
             "INSERT",
@@ -213,6 +215,7 @@ def plan_update(node: UpdateStatement, context: Context) -> Modify:
     ]
     names = [*table.desc.names, *table.desc.names, *(column.name for column in other_scope.columns)]
     changed = compute(plan, [*column_refs(table.desc), *new, *matched], names)
+    changed = with_computed(changed, table, width)
     wide, returning = plan_returning(node, changed, width, table, context, other_scope)
     return Modify(
         "UPDATE",
@@ -383,7 +386,8 @@ class Modify:
     generated: tuple[GeneratedValues, ...] = ()
     """What the session takes from sequences: the plan has NULL there."""
     returned: Plan | None = None
-    """What is returned of the ``WRITTEN`` rows, if some of their values are generated."""
+    """What is returned of the ``WRITTEN`` rows, if some of their values are generated or
+    computed."""
 
     @property
     def removes(self) -> bool:

@@ -26,6 +26,8 @@ from reclock.sql.queries.planned import scalars_of
 from reclock.sql.queries.scope import Scope
 from reclock.sql.queries.subqueries import SubqueryPlanner
 from reclock.sql.queries.tables import plan_from
+from reclock.sql.statements.tables.computed import with_computed
+from reclock.sql.statements.tables.generated import check_always_updated
 from reclock.sql.statements.tables.on_conflict_syntax import OnConflict
 from reclock.sql.statements.tables.targets import (
     assigned_value,
@@ -142,6 +144,7 @@ def _plan_update(
     width = len(table.desc)
     assignments = clause.args["assignments"]
     positions = target_columns([assignment.this for assignment in assignments], table)
+    check_always_updated(assignments, positions, table)
     values = [
         assigned_value(each.args["value"], i, table)
         for each, i in zip(assignments, positions, strict=True)
@@ -165,7 +168,8 @@ def _plan_update(
         new[position] = value
     number = ColumnRef(2 * width, BIGINT)
     names = [f"c{i}" for i in range(2 * width + 2)]
-    return ConflictPlan(arbiter, compute(wide, [*old, *new, number, applies], names), target)
+    changed = compute(wide, [*old, *new, number, applies], names)
+    return ConflictPlan(arbiter, with_computed(changed, table, width), target)
 
 
 def _pairs(

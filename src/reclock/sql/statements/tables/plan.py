@@ -37,6 +37,11 @@ from reclock.sql.queries.planned import TypedExpr, scalar_of
 from reclock.sql.queries.scope import Scope
 from reclock.sql.statements.query.plan import plan_bare_query
 from reclock.sql.statements.query.values import Select
+from reclock.sql.statements.tables.computed import (
+    computed_columns,
+    computed_scalars,
+    declare_computed,
+)
 from reclock.sql.statements.tables.declared_constraints import (
     declare_constraints,
     declared_constraints,
@@ -61,7 +66,9 @@ def create_table(
     normal.set("this", name.to_table())
     copied = copy_columns(normal, catalog, session)
     sequences = name_sequences(normal, name, catalog, session)
-    notices = declare_constraints(normal, name, _columns(normal), catalog, session)
+    desc = table_columns(normal)
+    declare_computed(normal, name, desc)
+    notices = declare_constraints(normal, name, desc, catalog, session)
     return CreateTable(
         name,
         definition_text(normal),
@@ -105,14 +112,15 @@ def create_table_as(
 def define_table(node: CreateTableStatement) -> TableDefinition:
     """The table that the statement describes. Raises for columns or defaults that cannot be;
     constraints are not looked into."""
-    desc = _columns(node)
+    desc = table_columns(node)
     defaults = tuple(column.args.get("default") for column in node.args["columns"])
-    generated = generated_columns(node)
+    generated, computed = generated_columns(node), computed_columns(node)
     for i, (column, default) in enumerate(zip(desc.columns, defaults, strict=True)):
         if default is not None and i not in generated:
             default_value(default, column)
+    computed_scalars(desc, computed)
     return TableDefinition(
-        desc, defaults, declared_constraints(node), generated, _domain_defaults(node)
+        desc, defaults, declared_constraints(node), generated, computed, _domain_defaults(node)
     )
 
 
@@ -122,7 +130,8 @@ def _domain_defaults(node: CreateTableStatement) -> dict[int, exp.Expr]:
     return {i: default for i, default in enumerate(defaults) if default is not None}
 
 
-def _columns(node: CreateTableStatement) -> RelationDesc:
+def table_columns(node: CreateTableStatement) -> RelationDesc:
+    """The columns of the table that the statement describes. Raises for columns that cannot be."""
     key = key_columns(node)
     columns = []
     for column in node.args["columns"]:

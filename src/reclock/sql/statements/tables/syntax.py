@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from sqlglot import exp
 from sqlglot.generator import Generator
@@ -27,7 +27,8 @@ from reclock.sql.syntax.writing import clause, generates, joined, list_clause, l
 
 
 class TableColumn(exp.Expression):
-    """``identity`` is ``ALWAYS`` or ``BY DEFAULT``, and ``options`` are of its sequence."""
+    """``identity`` is ``ALWAYS`` or ``BY DEFAULT``, and ``options`` are of its sequence.
+    ``computed`` is the expression of a generated column."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
@@ -36,6 +37,7 @@ class TableColumn(exp.Expression):
         "default": False,
         "identity": False,
         "options": False,
+        "computed": False,
     }
 
 
@@ -123,7 +125,8 @@ def table_elements(parser: StatementParser) -> list[TableColumn | TableConstrain
     kind = parser.data_type()
     if kind is None:
         parser.raise_error("Expected a type")
-    not_null, default, identity, options = None, None, None, None
+    not_null, default = None, None
+    generated: dict[str, Any] = {}
     constraints: list[TableConstraint] = []
     while parser.token and parser.token.token_type not in (TokenType.COMMA, TokenType.R_PAREN):
         named = constraint_name(parser)
@@ -133,8 +136,11 @@ def table_elements(parser: StatementParser) -> list[TableColumn | TableConstrain
             not_null = False
         elif default is None and parser.accept("DEFAULT"):
             default = parser.operand() or parser.missing()
-        elif identity is None and parser.accept("GENERATED"):
-            identity, options = _identity(parser)
+        elif parser.accept("GENERATED"):
+            clauses = _generated(parser)
+            if clauses.keys() & generated.keys():
+                parser.raise_error(f'multiple GENERATED clauses for column "{name.name}"')
+            generated |= clauses
         elif (constraint := column_constraint(parser, named, name)) is not None:
             constraints.append(constraint)
         else:
@@ -147,26 +153,47 @@ def table_elements(parser: StatementParser) -> list[TableColumn | TableConstrain
         parser.raise_error(
             f'conflicting NULL/NOT NULL declarations for column "{name.name}"', parser.last_token
         )
-    if identity is not None and (not_null is False or default is not None):
-        what = "default and identity" if default is not None else "NULL and identity"
-        parser.raise_error(f'both {what} specified for column "{name.name}"', parser.last_token)
-    column = TableColumn(this=name, kind=kind, not_null=bool(not_null), default=default)
-    if identity is not None:
-        column.set("identity", identity)
-        column.set("options", options)
+    column = TableColumn(
+        this=name, kind=kind, not_null=bool(not_null), default=default, **generated
+    )
+    if conflict := _conflict_of_values(column, allows_null=not_null is False):
+        parser.raise_error(f'both {conflict} specified for column "{name.name}"', parser.last_token)
     return [column, *constraints]
 
 
-def _identity(parser: StatementParser) -> tuple[str, SequenceOptions]:
+def _generated(parser: StatementParser) -> dict[str, Any]:
+    """The arguments of a `TableColumn` that describe what generates its values."""
     kind = parser.accept_first("ALWAYS", "BY DEFAULT")
     if kind is None:
         parser.raise_error("Expected ALWAYS or BY DEFAULT")
     parser.expect("AS")
-    if not parser.accept("IDENTITY"):
-        raise UnsupportedSql("columns computed from others are not supported", hint="make a view")
-    if not parser.sees_token(TokenType.L_PAREN):
-        return kind, SequenceOptions()
-    return kind, parser.wrapped(sequence_options)
+    if parser.accept("IDENTITY"):
+        has_options = parser.sees_token(TokenType.L_PAREN)
+        options = parser.wrapped(sequence_options) if has_options else SequenceOptions()
+        return {"identity": kind, "options": options}
+    computed = parser.wrapped(StatementParser.value)
+    if kind != "ALWAYS":
+        parser.raise_error(
+            "for a generated column, GENERATED ALWAYS must be specified", parser.last_token
+        )
+    if not parser.accept("STORED"):
+        raise UnsupportedSql(
+            "virtual generated columns are not supported", hint="write STORED behind the expression"
+        )
+    return {"computed": computed}
+
+
+def _conflict_of_values(column: TableColumn, *, allows_null: bool) -> str | None:
+    """Which two clauses of the column say where its values come from, if there are two."""
+    sources = {
+        "default": column.args.get("default") is not None,
+        "identity": column.args.get("identity") is not None,
+        "generation expression": column.args.get("computed") is not None,
+    }
+    declared = [name for name, is_declared in sources.items() if is_declared]
+    if allows_null and sources["identity"]:
+        declared = ["NULL", "identity"]
+    return " and ".join(declared) if len(declared) > 1 else None
 
 
 @generates(TableColumn)
@@ -176,6 +203,7 @@ def _write_table_column(write: Generator, node: exp.Expression) -> str:
     identity = node.args.get("identity")
     options = write.sql(node, "options") if identity else ""
     generated = f"GENERATED {identity} AS IDENTITY" if identity else ""
+    computed = write.sql(node, "computed")
     return joined(
         write.sql(node, "this"),
         write.sql(node, "kind"),
@@ -183,6 +211,7 @@ def _write_table_column(write: Generator, node: exp.Expression) -> str:
         default,
         generated,
         f"({options})" if options else "",
+        f"GENERATED ALWAYS AS ({computed}) STORED" if computed else "",
     )
 
 
