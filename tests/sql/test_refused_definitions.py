@@ -188,7 +188,7 @@ REFUSED = {
         "column type text",
     ),
     "SELECT sum(rank() OVER ()) OVER () FROM flights": (
-        "42601",
+        "42P20",
         "not allowed in a window function",
     ),
     "SELECT sum(flight) OVER (ORDER BY flight ROWS UNBOUNDED FOLLOWING) FROM flights": (
