@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import structlog
@@ -34,14 +34,18 @@ _providers: list[TracerProvider] = []
 _logger = structlog.get_logger(__name__)
 
 
-@contextmanager
-def span(name: str, /, **attributes: str | int) -> Iterator[None]:
+def span(name: str, /, **attributes: str | int) -> AbstractContextManager[None]:
     """In the block, this thread's work is a span, within the one that it is in already. If the
     block fails, the span has the SQLSTATE."""
     tracer = _tracer()
-    if tracer is None:
-        yield
-        return
+    return _UNTRACED if tracer is None else _traced(tracer, name, attributes)
+
+
+_UNTRACED = nullcontext()
+
+
+@contextmanager
+def _traced(tracer: Tracer, name: str, attributes: Mapping[str, str | int]) -> Iterator[None]:
     from opentelemetry.trace import StatusCode
 
     named = {f"reclock.{key}": value for key, value in attributes.items()}

@@ -118,8 +118,12 @@ class Measurements:
     def peek_ended(self, id: str) -> None:
         with self._guard:
             if (began := self._active.pop(id, None)) is not None:
-                engine, duration_ns = began[0], time.monotonic_ns() - began[-1]
-                self._peeks[engine, bucket(duration_ns)] += 1
+                self.peek_answered(began[0], began[-1])
+
+    def peek_answered(self, engine: str, began_ns: int) -> None:
+        """Record a peek whose rows were all there at once."""
+        with self._guard:
+            self._peeks[engine, bucket(time.monotonic_ns() - began_ns)] += 1
 
     # --- what is asked ---
 

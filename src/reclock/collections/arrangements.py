@@ -8,7 +8,7 @@ import threading
 import time
 from bisect import bisect_left, bisect_right
 from collections import Counter, OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -31,6 +31,9 @@ _HOT_S = 60.0
 
 _Key: TypeAlias = tuple[str, str]
 """A file's URI and a column."""
+
+Having: TypeAlias = Callable[[Version, Sequence[DataFile], str, frozenset[Any]], pa.Table | None]
+"""As ``Arrangements.having``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +95,19 @@ class Arrangements:
             if arranged is None:
                 return None
             matches += [arranged.having(value) for value in values]
-        matches = [match for match in matches if match.num_rows]
-        if not matches:
-            return arrow_schema(version.desc, with_updates=True).empty_table()
-        return matches[0] if len(matches) == 1 else pa.concat_tables(matches)
+        return _combined(matches, version)
+
+    def resident(
+        self, version: Version, files: Sequence[DataFile], column: str, values: frozenset[Any]
+    ) -> pa.Table | None:
+        """As ``having``, but None where a file is not arranged yet: reads no file."""
+        matches: list[pa.Table] = []
+        for file in files:
+            arranged = self._find(file, column)
+            if arranged is None:
+                return None
+            matches += [arranged.having(value) for value in values]
+        return _combined(matches, version)
 
     def _is_wanted(self, version: Version, files: Sequence[DataFile], column: str) -> bool:
         if sum(file.size_bytes for file in files) * _GROWTH > self.limit_bytes:
@@ -138,3 +150,10 @@ class Arrangements:
                 self._arranged.popitem(last=False)
                 self._bytes -= arranged.updates.nbytes
             return self._bytes + needed_bytes <= self.limit_bytes
+
+
+def _combined(matches: Sequence[pa.Table], version: Version) -> pa.Table:
+    matches = [match for match in matches if match.num_rows]
+    if not matches:
+        return arrow_schema(version.desc, with_updates=True).empty_table()
+    return matches[0] if len(matches) == 1 else pa.concat_tables(matches)

@@ -305,6 +305,8 @@ class SessionVariables:
         """Counts the changes of values, so that a reader can tell whether to read them again."""
         self._names: tuple[int, SessionNames] | None = None
         """What ``names`` returned, and at which count of changes."""
+        self._read: tuple[int, dict[str, str]] = 0, {}
+        """What ``get`` returned since that count of changes."""
 
     def begin(self) -> None:
         """Begin a transaction."""
@@ -329,6 +331,14 @@ class SessionVariables:
 
     def get(self, name: str) -> str:
         """The value of the variable now. Raises ``UnknownObject``."""
+        if self._read[0] != self.changes:
+            self._read = self.changes, {}
+        known = self._read[1]
+        if name not in known:
+            known[name] = self._look_up(name)
+        return known[name]
+
+    def _look_up(self, name: str) -> str:
         variable = _variable(name)
         if variable.name == READ_ONLY and READ_ONLY not in self._local:
             return self.get(DEFAULT_READ_ONLY)

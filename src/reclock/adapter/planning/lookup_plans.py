@@ -4,14 +4,15 @@ they find: these plans serve other values too."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeAlias, TypeVar
 
 from sqlglot import exp
 
 from reclock.algebra.relations import TypeName
-from reclock.plan.relational import Filter, Map, Plan, inputs, with_inputs
-from reclock.plan.scalar_trees import children, walk, with_children
+from reclock.compute.reads.lookups import Lookup, lookup_of
+from reclock.plan.relational import Filter, Finishing, Map, Plan, inputs, with_inputs
+from reclock.plan.scalar_trees import children, rewrite, walk, with_children
 from reclock.plan.scalars import Call, Cast, Literal, Parameter, Scalar
 from reclock.sql.parameters import constant
 from reclock.sql.queries.coercion import coerce
@@ -53,6 +54,53 @@ def binder(plan: Plan) -> Binder[Plan]:
     """Prepare the plan of a lookup for many executions: what it returns gives the plan with values,
     none NULL, for the parameters."""
     return _plan_binder(plan) or (lambda values: plan)
+
+
+def lookup_binder(plan: Plan, finishing: Finishing) -> Binder[Lookup] | None:
+    """Prepare the plan of a lookup for many reads from memory: what it returns gives the lookup with
+    values, none NULL, for the parameters. None if the plan needs an engine."""
+    prepared = lookup_of(_with_placeholders(plan), finishing)
+    if prepared is None:
+        return None
+
+    def bind(values: Sequence[Any]) -> Lookup:
+        named = [
+            (column, frozenset(_value_of(value, values) for value in named_values))
+            for column, named_values in prepared.named
+        ]
+        return replace(prepared, named=named)
+
+    return bind
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Placeholder:
+    """In the place of a constant's value: the constant of a parameter."""
+
+    bind: Binder[Scalar]
+
+
+def _value_of(value: Any, values: Sequence[Any]) -> Any:
+    if not isinstance(value, _Placeholder):
+        return value
+    constant = value.bind(values)
+    assert isinstance(constant, Literal)
+    return constant.value
+
+
+def _with_placeholders(plan: Plan) -> Plan:
+    """The plan with constants of placeholders in the place of parameters."""
+    plan = with_inputs(plan, [_with_placeholders(part) for part in inputs(plan)])
+    return _with_scalars(plan, [rewrite(scalar, _placeholder) for scalar in _scalars(plan)])
+
+
+def _placeholder(scalar: Scalar) -> Literal | None:
+    match scalar:
+        case Parameter() | Cast(Parameter()):
+            bind = _scalar_binder(scalar)
+            assert bind is not None
+            return Literal(_Placeholder(bind), scalar.type)
+    return None
 
 
 def _plan_binder(plan: Plan) -> Binder[Plan] | None:

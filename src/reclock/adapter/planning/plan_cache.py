@@ -12,8 +12,10 @@ import pyarrow as pa
 
 from reclock.adapter.context.results import Result
 from reclock.adapter.context.users import Users
-from reclock.adapter.planning.lookup_plans import Binder, binder
+from reclock.adapter.planning.lookup_plans import Binder, binder, lookup_binder
+from reclock.algebra.ids import TABLES
 from reclock.algebra.relations import ScalarType
+from reclock.compute.reads.lookups import Lookup
 from reclock.plan.relational import Plan, collections
 from reclock.plan.temporal import reads_now
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -56,18 +58,38 @@ _CACHED = (
 """Statements that clients repeat, and whose plans depend on the cache key and the catalog alone."""
 
 
+@dataclass(frozen=True, slots=True)
+class BoundLookup:
+    """A query of one table, as it is now, that needs no engine. ``select`` has parameters where
+    ``rows`` has values."""
+
+    select: Select
+    rows: Lookup
+
+
 @dataclass(slots=True, eq=False)
 class CachedPlan:
     """A planned statement, shared by all sessions that repeat it at one moment of the catalog.
     ``answer`` holds its rows if it reads no collection and they are small. ``template`` makes
     INSERTs with other values, at the same moment."""
 
-    statement: PlannedStatement
+    _statement: PlannedStatement | None
     answer: tuple[pa.RecordBatch, ...] | None = None
     template: InsertTemplate | None = None
+    lookup: BoundLookup | None = None
+    """Set if it is a query that memory may answer."""
     _definition: Definition | None = None
-    _binders: tuple[Binder[Plan], Binder[Plan]] | None = None
-    """Of the statement's plan and of its definition, once ``with_values`` has made them."""
+    _binders: _Binders | None = None
+    """Once ``with_values`` has made them."""
+    _bind: Callable[[], tuple[PlannedStatement, Definition]] | None = None
+    """Makes the statement and its definition when they are first used."""
+
+    @property
+    def statement(self) -> PlannedStatement:
+        if self._statement is None:
+            assert self._bind is not None
+            self._statement, self._definition = self._bind()
+        return self._statement
 
     def definition_of(self, plan: Plan, catalog: PlannerCatalog) -> Definition:
         """The definition of a plan at the catalog that the statement was planned at. That of the
@@ -79,18 +101,15 @@ class CachedPlan:
         return self._definition
 
     def with_values(self, values: Sequence[Any], catalog: PlannerCatalog) -> CachedPlan:
-        """The plan of a lookup (see ``is_lookup``) with values for its parameters."""
-        assert isinstance(self.statement, Select | Modify)
-        definition = self.definition_of(self.statement.plan, catalog)
+        """The plan of a lookup (see ``is_lookup``) with values for its parameters. Its statement is
+        only made if it is used: an answer from memory needs none."""
+        statement = self.statement
+        assert isinstance(statement, Select | Modify)
         if self._binders is None:
-            self._binders = binder(self.statement.plan), binder(definition.plan)
-        bind, bind_definition = self._binders
-        plan = bound = bind(values)
-        if definition.plan is not self.statement.plan:
-            bound = bind_definition(values)
-        return CachedPlan(
-            replace(self.statement, plan=plan), _definition=replace(definition, plan=bound)
-        )
+            definition = self.definition_of(statement.plan, catalog)
+            self._binders = _Binders.of(statement, definition, catalog)
+        binders = self._binders
+        return CachedPlan(None, lookup=binders.lookup(values), _bind=lambda: binders.bind(values))
 
     def run(self, run: Callable[[], Result], limit_bytes: int) -> Result:
         """The result of ``run``, or of an earlier run.
@@ -118,6 +137,51 @@ class CachedPlan:
                 yield batch
         if recorded is not None:
             self.answer = tuple(recorded)
+
+
+@dataclass(frozen=True, slots=True)
+class _Binders:
+    """What gives values to a lookup."""
+
+    statement: Select | Modify
+    definition: Definition
+    plan: Binder[Plan]
+    definition_plan: Binder[Plan]
+    rows: Binder[Lookup] | None
+    """Of a query that memory may answer."""
+
+    @classmethod
+    def of(
+        cls, statement: Select | Modify, definition: Definition, catalog: PlannerCatalog
+    ) -> _Binders:
+        rows = None
+        if isinstance(statement, Select) and _reads_one_table(statement, definition, catalog):
+            rows = lookup_binder(definition.plan, statement.finishing)
+        plan, definition_plan = binder(statement.plan), binder(definition.plan)
+        return cls(statement, definition, plan, definition_plan, rows)
+
+    def bind(self, values: Sequence[Any]) -> tuple[PlannedStatement, Definition]:
+        """The statement and its definition with values."""
+        plan = bound = self.plan(values)
+        if self.definition.plan is not self.statement.plan:
+            bound = self.definition_plan(values)
+        return replace(self.statement, plan=plan), replace(self.definition, plan=bound)
+
+    def lookup(self, values: Sequence[Any]) -> BoundLookup | None:
+        if self.rows is None:
+            return None
+        assert isinstance(self.statement, Select)
+        return BoundLookup(self.statement, self.rows(values))
+
+
+def _reads_one_table(select: Select, definition: Definition, catalog: PlannerCatalog) -> bool:
+    """Whether the query reads a table as it is now, with no index that could be read instead."""
+    return (
+        select.as_of is None
+        and not select.effects
+        and all(id.group == TABLES and id.has_times for id in definition.reads)
+        and not any(catalog.indexes_on(relation) for relation in definition.relations)
+    )
 
 
 def cache_key(

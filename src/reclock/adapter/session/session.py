@@ -16,6 +16,7 @@ from reclock.adapter.context.users import Users
 from reclock.adapter.context.variables import SessionVariables, checked, configured
 from reclock.adapter.planning.plan_cache import CachedPlan
 from reclock.adapter.planning.statement_planner import StatementPlanner
+from reclock.adapter.query.memory_reads import read_from_memory
 from reclock.adapter.session.activity import Activity
 from reclock.adapter.session.prepared import PreparedStatement, RepeatedInsert, prepare
 from reclock.adapter.session.session_statements import SessionStatements, executes_syntax
@@ -293,7 +294,8 @@ class Session:
         planner = self.planner
         with span("plan"), self.cancellation.in_planning():
             planned = planner.plan_cached(parsed, catalog, parameters)
-        return execute(planned.statement, self.context(parsed, planned, catalog, read_ts, planner))
+        context = self.context(parsed, planned, catalog, read_ts, planner)
+        return read_from_memory(context) or execute(planned.statement, context)
 
     def _control_transaction(self, parsed: ParsedStatement) -> Answer:
         """BEGIN, COMMIT and the like are executed in a failed block too, and need no catalog."""

@@ -4,7 +4,7 @@ whole collection."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,10 +12,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reclock.algebra.ids import StorageCollectionId
-from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc, TypeName
+from reclock.algebra.relations import (
+    DIFF_COLUMN,
+    TIME_COLUMN,
+    Column,
+    RelationDesc,
+    TypeName,
+)
 from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.algebra.timestamps import Timestamp
-from reclock.collections.arrangements import Arrangements
+from reclock.collections.arrangements import Arrangements, Having
 from reclock.compute.engines.engine import (
     Answer,
     CollectionInput,
@@ -59,6 +65,38 @@ _AT_ONCE = 1_000
 """More updates are left to an engine."""
 
 
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """A query that needs no engine: computable scalars over the rows of a collection that have some
+    of the values in each of the ``named`` columns; or over the one row of their ``aggregates``, if
+    there are any."""
+
+    get: Get
+    named: Sequence[tuple[int, Values]]
+    columns: Sequence[Scalar]
+    aggregates: Sequence[Aggregate[Scalar]] = ()
+    finishing: Finishing = field(default_factory=Finishing)
+    outputs: tuple[Column, ...] = ()
+    """The columns of the answer, which ``columns`` compute."""
+    schema: pa.Schema | None = None
+    """Of the answer."""
+
+
+def lookup_of(plan: Plan, finishing: Finishing) -> Lookup | None:
+    """The finished plan as a lookup; None if it is another query."""
+    lookup = _lookup(plan)
+    outputs = visible(plan.desc, finishing)
+    if lookup is None or not outputs:  # arrays would not say how many rows there are
+        return None
+    return replace(
+        lookup,
+        columns=lookup.columns[: len(outputs)],
+        finishing=finishing,
+        outputs=outputs,
+        schema=result_schema(outputs),
+    )
+
+
 def look_up(
     plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp, arrangements: Arrangements
 ) -> tuple[Answer | None, Inputs]:
@@ -68,54 +106,79 @@ def look_up(
     of these rows. They are answered from memory if the plan only filters them and computes simple
     columns, or simple aggregates, of them.
     """
-    lookup = _lookup(plan)
+    lookup = lookup_of(plan, finishing)
     points = point_lookups(plan) if lookup is None else _points(lookup.get, lookup.named)
     narrowed: dict[StorageCollectionId, Input] = {}
+    known = None
     for get, column, values in points:
         read = inputs[get.collection]
         if isinstance(read, CollectionInput):
-            updates = _updates_with(read, get.desc.names[column], values, as_of, arrangements)
+            name = get.desc.names[column]
+            updates = _updates_with(read, name, values, as_of, arrangements.having)
             if updates is not None:
                 narrowed[get.collection] = TableInput(updates, has_updates=True)
-                if lookup is not None:  # these rows need not be compared again
-                    others = [other for other in lookup.named if other != (column, values)]
-                    lookup = replace(lookup, named=others)
+                known = column, values
     if narrowed:
         inputs = {**inputs, **narrowed}
     if lookup is None:
         return None, inputs
-    return _answer(lookup, plan, finishing, inputs, as_of), inputs
+    return _answer(lookup, inputs, as_of, known), inputs
+
+
+def look_up_resident(
+    lookup: Lookup, read: CollectionInput, as_of: Timestamp, arrangements: Arrangements
+) -> pa.Table | None:
+    """The rows of the lookup in this version of its collection. None if they are not all in memory
+    yet, too many, or an engine must compute something of them. Reads no file."""
+    for get, column, values in _points(lookup.get, lookup.named):
+        name = get.desc.names[column]
+        updates = _updates_with(read, name, values, as_of, arrangements.resident)
+        if updates is not None:
+            return _rows(lookup, updates, as_of, (column, values))
+    return None
 
 
 def _answer(
-    lookup: _Lookup, plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp
+    lookup: Lookup, inputs: Inputs, as_of: Timestamp, known: tuple[int, Values] | None
 ) -> Answer | None:
-    """The rows of the lookup. None if they are not in memory, too many, or an engine must compute
-    something of them."""
+    """The answer, if the lookup's collection is in memory and ``_rows`` can compute it."""
     read = inputs[lookup.get.collection]
-    if not isinstance(read, TableInput) or not read.has_updates or read.table.num_rows > _AT_ONCE:
+    if not isinstance(read, TableInput) or not read.has_updates:
         return None
-    rows = _until(read.table, as_of)
-    for column, values in lookup.named:
-        rows = _rows_with(rows, lookup.get.desc.names[column], values)
-    rows = _repeated(rows, lookup.get.desc)
-    columns = visible(plan.desc, finishing)
-    if rows is None or not columns:  # arrays would not say how many rows there are
+    rows = _rows(lookup, read.table, as_of, known)
+    if rows is None:
         return None
-    schema = result_schema(columns)
+    batches = pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches())
+    return Answer(NAME, lookup.outputs, batches, lambda: None)
+
+
+def _rows(
+    lookup: Lookup, updates: pa.Table, as_of: Timestamp, known: tuple[int, Values] | None
+) -> pa.Table | None:
+    """The rows of the lookup among these updates, which all have the ``known`` values in a column.
+    None if they are too many, or an engine must compute something of them."""
+    if updates.num_rows > _AT_ONCE:
+        return None
+    present = _until(updates, as_of)
+    for named in lookup.named:
+        if named != known:
+            column, values = named
+            present = _rows_with(present, lookup.get.desc.names[column], values)
+    rows = _repeated(present, lookup.get.desc)
+    if rows is None:
+        return None
+    finishing = lookup.finishing
     try:
         if lookup.aggregates:
             rows = _reduced(rows, lookup.aggregates)
-        if rows.num_rows > 1 and _selects(finishing):
-            return None
-        rows = rows.slice(finishing.offset, finishing.limit)
-        arrays = [compute_column(scalar, rows) for scalar in lookup.columns[: len(columns)]]
+        if _selects(finishing):
+            if rows.num_rows > 1:
+                return None
+            rows = rows.slice(finishing.offset, finishing.limit)
+        arrays = [compute_column(scalar, rows) for scalar in lookup.columns]
     except pa.ArrowInvalid:  # an engine says what is wrong
         return None
-    table = pa.Table.from_arrays(arrays, schema=schema)
-    return Answer(
-        NAME, columns, pa.RecordBatchReader.from_batches(schema, table.to_batches()), lambda: None
-    )
+    return pa.Table.from_arrays(arrays, schema=lookup.schema)
 
 
 def point_lookups(plan: Plan) -> Iterator[tuple[Get, int, Values]]:
@@ -182,9 +245,9 @@ def _updates_with(
     column: str,
     values: Values,
     as_of: Timestamp,
-    arrangements: Arrangements,
+    having: Having,
 ) -> pa.Table | None:
-    updates = arrangements.having(input.version, input.files(as_of), column, values)
+    updates = having(input.version, input.files(as_of), column, values)
     if updates is None or input.tail is None or not input.tail.num_rows:
         return updates
     return pa.concat_tables(
@@ -193,10 +256,10 @@ def _updates_with(
 
 
 def _until(updates: pa.Table, as_of: Timestamp) -> pa.Table:
-    """The updates at times up to ``as_of``. For a few updates, numpy is many times as fast as
+    """The updates at times up to ``as_of``. For a few updates, Python is many times as fast as
     Arrow."""
-    is_past = updates[TIME_COLUMN].to_numpy() <= as_of
-    return updates if is_past.all() else updates.filter(pa.array(is_past))
+    is_past = [time <= as_of for time in updates[TIME_COLUMN].to_pylist()]
+    return updates if all(is_past) else updates.filter(pa.array(is_past))
 
 
 def _rows_with(updates: pa.Table, column: str, values: Values) -> pa.Table:
@@ -215,19 +278,7 @@ def _array(values: Values, type: pa.DataType) -> pa.Array:
         return pa.array((value for value in values if info.min <= value <= info.max), type)
 
 
-@dataclass(frozen=True, slots=True)
-class _Lookup:
-    """A plan that needs no engine: computable scalars over the rows of a collection that have some
-    of the values in each of the ``named`` columns; or over the one row of their ``aggregates``, if
-    there are any."""
-
-    get: Get
-    named: Sequence[tuple[int, Values]]
-    columns: Sequence[Scalar]
-    aggregates: Sequence[Aggregate[Scalar]] = ()
-
-
-def _lookup(plan: Plan) -> _Lookup | None:
+def _lookup(plan: Plan) -> Lookup | None:
     match plan:
         case Project(inner, indexes) if (lookup := _lookup(inner)) is not None:
             return replace(lookup, columns=[lookup.columns[index] for index in indexes])
@@ -246,7 +297,7 @@ def _lookup(plan: Plan) -> _Lookup | None:
         ):
             named = [values for values in map(_values, predicates) if values is not None]
             columns = [ColumnRef(index, type) for index, type in enumerate(get.desc.types)]
-            return _Lookup(get, named, columns) if len(named) == len(predicates) else None
+            return Lookup(get, named, columns) if len(named) == len(predicates) else None
     return None
 
 
@@ -257,7 +308,7 @@ def _over(scalar: Scalar, columns: Sequence[Scalar]) -> Scalar:
     )
 
 
-def _aggregated(lookup: _Lookup, aggregates: Sequence[Aggregate[Scalar]]) -> _Lookup | None:
+def _aggregated(lookup: Lookup, aggregates: Sequence[Aggregate[Scalar]]) -> Lookup | None:
     """The aggregates over the rows of the lookup, if it has none yet."""
     if lookup.aggregates:
         return None
@@ -281,12 +332,11 @@ def _selects(finishing: Finishing) -> bool:
 
 
 def _repeated(updates: pa.Table, desc: RelationDesc) -> pa.Table | None:
-    """Each row as often as its diffs add up to; None if a sum is negative, which an engine
-    reports, or if Arrow cannot compare the rows."""
-    rows = updates.select(desc.names)
-    if (updates[DIFF_COLUMN].to_numpy() == 1).all():
-        return rows
-    if any(map(pa.types.is_nested, rows.schema.types)):
+    """Each row as often as its diffs add up to, its columns first; None if a sum is negative, which
+    an engine reports, or if Arrow cannot compare the rows."""
+    if all(diff == 1 for diff in updates[DIFF_COLUMN].to_pylist()):
+        return updates
+    if any(map(pa.types.is_nested, updates.select(desc.names).schema.types)):
         return None
     summed = updates.group_by(list(desc.names)).aggregate([(DIFF_COLUMN, "sum")])
     counts = summed[f"{DIFF_COLUMN}_sum"].to_numpy()
