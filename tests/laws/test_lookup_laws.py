@@ -66,7 +66,7 @@ def outcomes(monkeypatch: pytest.MonkeyPatch) -> Counter[bool]:
 def test_a_lookup_finds_what_a_scan_finds(
     seed: int, environment: Environment, sessions: list[Session], outcomes: Counter[bool]
 ) -> None:
-    random = Random(seed)  # noqa: S311
+    random = Random(seed)
     for _ in range(STEPS):
         step = _step(random)
         _take(step, sessions[0], environment)
