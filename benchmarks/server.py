@@ -1,5 +1,5 @@
 """The SQL port beside PostgreSQL itself: the same client, the same queries, both on this
-machine."""
+machine. What is written is durable in both, on the same disk."""
 
 from __future__ import annotations
 
@@ -31,7 +31,11 @@ CLIENTS = (1, 8, 64)
 def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="reclock-benchmark-"))
     try:
-        with served(folder / "home") as ours, running(new_folder(folder / "postgres")) as theirs:
+        with (
+            served(folder / "home") as ours,
+            running(new_folder(folder / "postgres"), is_durable=True) as theirs,
+        ):
+            print_durability(theirs.dsn())
             places = {"reclock": ours, "postgresql": theirs.dsn()}
             for dsn in places.values():
                 _fill(dsn)
@@ -51,6 +55,15 @@ def main() -> None:
         print(f"start until the first answer: {_start(folder / 'home'):.2f} s")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def print_durability(dsn: str) -> None:
+    """Print whether this PostgreSQL flushes its commits to the disk."""
+    with psycopg.connect(dsn) as connection:
+        settings = ("fsync", "synchronous_commit")
+        values = [connection.execute(f"SHOW {name}").fetchone() for name in settings]
+    named = (f"{name} {value[0]}" for name, value in zip(settings, values, strict=True) if value)
+    print("PostgreSQL:", ", ".join(named), flush=True)
 
 
 def new_folder(folder: Path) -> Path:
@@ -134,8 +147,7 @@ def _report_rows(places: dict[str, str]) -> None:
 
 
 def _report_copied_in(places: dict[str, str]) -> None:
-    """The same data into a new table of each, which it is durable in here; PostgreSQL flushes
-    nothing."""
+    """The same data into a new table of each."""
     moment = "2026-01-01 12:{:02d}:00+00"
     lines = (
         f"{i}\tnumber {i}\t{i / 4}\t{i * 0.5}\t{moment.format(i % 60)}\n" for i in range(COPIED)

@@ -10,7 +10,7 @@ from reclock.algebra.ids import TABLES
 from reclock.algebra.timestamps import MINIMUM
 from reclock.clusters.in_process import InProcessReplica
 from reclock.controllers.compute import ComputeController
-from reclock.errors import NotReadable
+from reclock.errors import NotReadable, VersionGone
 from reclock.tracing import span
 
 
@@ -42,7 +42,7 @@ def read_from_memory(context: StatementContext) -> Result | None:
     try:
         with span("peek", cluster=cluster, at=at):
             rows = replica.look_up(lookup.rows, context.catalog_ts, at)
-    except (NotReadable, *Unavailable):  # the execution of the statement says what is wrong
+    except (NotReadable, VersionGone, *Unavailable):  # the execution of the statement handles it
         return None
     limit_bytes = context.variables.max_result_bytes
     if rows is None or 0 < limit_bytes < rows.get_total_buffer_size():  # their own size, or more

@@ -332,11 +332,12 @@ def _selects(finishing: Finishing) -> bool:
 
 
 def _repeated(updates: pa.Table, desc: RelationDesc) -> pa.Table | None:
-    """Each row as often as its diffs add up to, its columns first; None if a sum is negative, which
-    an engine reports, or if Arrow cannot compare the rows."""
+    """Each row as often as its diffs add up to; None if a sum is negative, which an engine
+    reports, or if Arrow cannot compare the rows."""
+    rows = updates.select(desc.names)
     if all(diff == 1 for diff in updates[DIFF_COLUMN].to_pylist()):
-        return updates
-    if any(map(pa.types.is_nested, updates.select(desc.names).schema.types)):
+        return rows
+    if any(map(pa.types.is_nested, rows.schema.types)):
         return None
     summed = updates.group_by(list(desc.names)).aggregate([(DIFF_COLUMN, "sum")])
     counts = summed[f"{DIFF_COLUMN}_sum"].to_numpy()
