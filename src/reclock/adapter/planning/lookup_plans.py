@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 from sqlglot import exp
 
 from reclock.algebra.relations import TypeName
-from reclock.compute.reads.lookups import Lookup, lookup_of
+from reclock.compute.reads.lookups import Lookup, Values, lookup_of
 from reclock.plan.relational import Filter, Finishing, Map, Plan, inputs, with_inputs
 from reclock.plan.scalar_trees import children, rewrite, walk, with_children
 from reclock.plan.scalars import Call, Cast, Literal, Parameter, Scalar
@@ -64,10 +64,7 @@ def lookup_binder(plan: Plan, finishing: Finishing) -> Binder[Lookup] | None:
         return None
 
     def bind(values: Sequence[Any]) -> Lookup:
-        named = [
-            (column, frozenset(_value_of(value, values) for value in named_values))
-            for column, named_values in prepared.named
-        ]
+        named = [(column, _bound(constants, values)) for column, constants in prepared.named]
         return replace(prepared, named=named)
 
     return bind
@@ -80,12 +77,17 @@ class _Placeholder:
     bind: Binder[Scalar]
 
 
-def _value_of(value: Any, values: Sequence[Any]) -> Any:
-    if not isinstance(value, _Placeholder):
-        return value
-    constant = value.bind(values)
-    assert isinstance(constant, Literal)
-    return constant.value
+def _bound(constants: Values, values: Sequence[Any]) -> Values:
+    """The constants, with values in the place of placeholders."""
+    bound = set()
+    for value in constants:
+        if isinstance(value, _Placeholder):
+            literal = value.bind(values)
+            assert isinstance(literal, Literal)
+            bound.add(literal.value)
+        else:
+            bound.add(value)
+    return frozenset(bound)
 
 
 def _with_placeholders(plan: Plan) -> Plan:
