@@ -59,6 +59,23 @@ def test_a_lake_that_was_put_back_is_not_opened(home: Path, tmp_path: Path) -> N
         Environment.open(home)
 
 
+def test_a_process_that_runs_while_the_lake_is_away_does_not_hide_that(
+    home: Path, tmp_path: Path
+) -> None:
+    """Such as a file system that was unmounted: the folder is there, and empty."""
+    with Environment.open(home) as environment:
+        (home / "lake").rename(tmp_path / "away")
+        (home / "lake").mkdir()
+        with pytest.raises(StoreRolledBack, match="the lake is older than consensus"):
+            environment.stores.marks.refresh()
+    with pytest.raises(StoreRolledBack, match="the lake is older than consensus"):
+        Environment.open(home)
+    shutil.rmtree(home / "lake")
+    (tmp_path / "away").rename(home / "lake")
+    with Environment.open(home) as environment:
+        assert sql(environment, "TABLE t") == [(1,)]
+
+
 def test_lost_consensus_does_not_become_an_empty_environment(home: Path) -> None:
     lose_consensus(home)
     with pytest.raises(StoreRolledBack, match="consensus is older than the lake"):

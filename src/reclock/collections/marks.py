@@ -139,14 +139,17 @@ class StoreMarks:
     def write(self, *, above: int = 0) -> None:
         """Write a new mark, with a number above ``above``, to both stores. Durable when this
         returns. Raises ``StoreRolledBack``, ``Fenced``."""
-        leadership, lake = self._leadership(), self.newest_in_lake()
+        leadership = self._leadership()
+        # a mark over a loss would hide it from those who open the environment later
+        before = ConsensusMark() if above else self._consensus.read(_current)
+        lake = self.newest_in_lake()
         token, now = uuid4().hex, self._clock()
 
         def allocate(connection: sa.Connection) -> tuple[int, Mapping[str, Timestamp]]:
             fence.check(connection, leadership)
             current = _current(connection)
             if not above:
-                check(ConsensusMark(), lake, current)
+                check(before, lake, current)
             number = max(current.number, above) + 1
             _store(connection, ConsensusMark(number, token, current.in_lake))
             return number, written_times(connection)
