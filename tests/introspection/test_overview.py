@@ -285,6 +285,20 @@ def test_a_stalled_source_holds_back_a_view_that_has_all_of_it(
     assert (view.status, view.culprit) == ("late", "reclock.public.s")
 
 
+def test_a_source_without_its_history_is_held_back_by_its_backfill(tmp_path: Path) -> None:
+    (tmp_path / "buckets" / "b").mkdir(parents=True)
+    with Environment.initialise(tmp_path) as environment:
+        list(
+            Session(environment).execute(
+                "CREATE SOURCE s (a text) FROM S3 DISCOVER OBJECTS MATCHING '*' USING BUCKET SCAN "
+                "'b' FORMAT CSV WITH (START '2026-03-01')"
+            )
+        )
+        environment.control_plane.storage_controller.step()
+        [source] = overview_of(environment).objects
+    assert source.culprit == "its backfill"
+
+
 def test_after_a_decision_no_other_one_is_proposed(stalled_view: tuple[Environment, str]) -> None:
     environment, id = stalled_view
     assert "SKIP" in str(object_of(environment, id).object.hint)

@@ -11,17 +11,17 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 import trustme
 
 from reclock.adapter.session.session import Session
 from reclock.airflow.warm import WarmProcess, WarmProcessGone, WarmProcessRefuses
-from reclock.errors import UpstreamUnavailable
+from reclock.errors import StoreRolledBack, UpstreamUnavailable
 from reclock.pipeline import dag_steps
 from reclock.runtime.environment import Environment
-from reclock.server import warm_steps
+from reclock.server import pages, warm_steps
 from reclock.server.console import Console
 from reclock.server.monitoring import Monitor
 
@@ -242,3 +242,16 @@ def test_the_operators_client_follows_a_step_over_https(
         monitor.close()
     with pytest.raises(WarmProcessGone):
         process.start("plan", **PLAN)
+
+
+def test_a_page_that_cannot_be_shown_says_why_and_what_to_do(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreadable(_: Environment) -> NoReturn:
+        raise StoreRolledBack("the lake", "consensus", found=0, expected=7)
+
+    monkeypatch.setattr(pages, "overview_of", unreadable)
+    status, answer = ask(console, "GET", "/")
+    assert status == 503
+    for text in ("the lake is older than consensus", "it is empty", "reclock restore", "Try again"):
+        assert text in answer

@@ -71,6 +71,12 @@ def test_failures_of_disks_have_their_own_codes(failure: Exception, sqlstate: st
     assert (error and error.sqlstate) == sqlstate
 
 
+def test_an_object_store_that_does_not_answer_comes_with_the_settings_to_check() -> None:
+    error = known_failure(OSError("Generic S3 error: Error performing GET http://127.0.0.1:1/x"))
+    assert error is not None
+    assert "s3_endpoint" in str(error.hint)
+
+
 def test_texts_of_libraries_are_one_plain_line() -> None:
     text = (
         "Generic LocalFileSystem error\n          \x1b[31m↳\x1b[0m Unable to copy data\n     "

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ class OpenEnvironment:
     def use(self, answer: Callable[[Environment], HtmlPage]) -> HtmlPage:
         """What ``answer`` makes of the environment, or a page that says why it cannot be read."""
         from reclock.errors import ReclockError
-        from reclock.server.pages import HtmlPage
+        from reclock.server.pages import unreadable_page
 
         for is_last in (False, True):
             try:
@@ -33,9 +32,7 @@ class OpenEnvironment:
             except ReclockError as error:
                 self._drop()
                 if is_last:
-                    return HtmlPage(
-                        f"{error.message}. {error.hint or ''}", HTTPStatus.SERVICE_UNAVAILABLE
-                    )
+                    return unreadable_page(error)
         raise AssertionError
 
     def _opened(self) -> Environment:

@@ -11,6 +11,7 @@ from reclock.errors.root import ReclockError
 __all__ = ["FileAccessFailed", "known_failure", "plain_text"]
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_OBJECT_STORE = "Generic S3 error"
 _NO_SPACE = "No space left on device"
 
 
@@ -22,7 +23,14 @@ class FileAccessFailed(ReclockError):
 
     def __init__(self, *, detail: str, is_full: bool) -> None:
         message = "no space is left on a disk" if is_full else "a file cannot be read or written"
-        hint = "free space where the lake, the home and the spill folder are" if is_full else None
+        hint = None
+        if is_full:
+            hint = "free space where the lake, the home and the spill folder are"
+        elif _OBJECT_STORE in detail:
+            hint = (
+                "check that the object store is up, and the settings s3_endpoint, s3_access_key_id "
+                "and s3_secret_access_key"
+            )
         super().__init__(message, detail=detail, hint=hint)
         if is_full:
             self.sqlstate = "53100"

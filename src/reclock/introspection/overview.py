@@ -26,6 +26,9 @@ PARTITIONS = 50
 PROBLEMS = ("broken", "stalled", "failing")
 """Statuses of objects that make no progress until somebody does something, worst first."""
 
+ITS_BACKFILL = "its backfill"
+"""What holds back a source whose history is not complete yet. Ticks leave it alone."""
+
 LATE = "late"
 """The status of an object without an error that something else holds back."""
 
@@ -77,8 +80,9 @@ class ObjectOverview:
     """A relation, index or sink. ``upper`` and ``lag_ms`` are None for what depends on nothing.
 
     ``lag_ms`` is how far the upper is behind the present. The ``culprit`` is the name of the object
-    that holds it back. The claim is work in progress, if any. ``total`` counts what a source or
-    sink has moved, ``audit`` is a source's latest in the data docs.
+    that holds it back, or ``ITS_BACKFILL``. The claim is work in progress, if any.
+    ``total`` counts what a source or sink has moved, ``audit`` is a source's latest in the data
+    docs.
     """
 
     id: GlobalId

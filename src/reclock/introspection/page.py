@@ -10,6 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader
 
 from reclock.algebra.timestamps import Timestamp
+from reclock.errors import ReclockError
 from reclock.introspection.overview import ObjectDetail, Overview, Stair, WayOut
 from reclock.introspection.page_query import PROBLEM, RELOADS_S, PageQuery
 
@@ -53,6 +54,11 @@ def render_confirmation(detail: ObjectDetail, way: WayOut, *, root: str, token: 
     """Shows the statement of a way out, and posts ``statement`` and ``token`` to the page's own
     address when it is confirmed."""
     return _render("confirm.html", root, it=detail.object, way=way, token=token)
+
+
+def render_unreadable(error: ReclockError) -> str:
+    """Says why no page can be shown, in the answer to whichever address was asked for."""
+    return _render("unreadable.html", "/", error=error)
 
 
 def _render(template: str, root: str, **values: Any) -> str:

@@ -9,11 +9,11 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs
 
-from reclock.errors import InvalidOption
+from reclock.errors import InvalidOption, ReclockError
 from reclock.runtime.environment import Environment
 from reclock.server.http_access import HttpRefused, Request, authenticated_superuser
 from reclock.server.http_responses import StartResponse, respond
-from reclock.server.pages import HtmlPage, Pages
+from reclock.server.pages import HtmlPage, Pages, unreadable_page
 from reclock.server.warm_steps import WarmSteps
 
 _MAX_BODY_BYTES = 1 << 20
@@ -63,11 +63,14 @@ class Console:
     def _page(
         self, path: str, request: Request, user: str, start_response: StartResponse
     ) -> Iterable[bytes]:
-        if request["REQUEST_METHOD"] == "POST":
-            form = _fields(_body(request).decode(errors="replace"))
-            page = self._pages.decide(path, form, user, role=user)
-        else:
-            page = self._pages.get(path, user, _fields(request.get("QUERY_STRING", "")))
+        try:
+            if request["REQUEST_METHOD"] == "POST":
+                form = _fields(_body(request).decode(errors="replace"))
+                page = self._pages.decide(path, form, user, role=user)
+            else:
+                page = self._pages.get(path, user, _fields(request.get("QUERY_STRING", "")))
+        except ReclockError as error:
+            page = unreadable_page(error)
         return respond(start_response, page.status, "text/html", page.html, *_headers(page))
 
     def _progress(

@@ -16,7 +16,12 @@ from reclock.adapter.query.overview import docs_folder, object_of, overview_of
 from reclock.adapter.session.session import Session
 from reclock.errors import ReclockError, UnknownRelation
 from reclock.introspection.overview import ObjectDetail, WayOut
-from reclock.introspection.page import render, render_confirmation, render_object
+from reclock.introspection.page import (
+    render,
+    render_confirmation,
+    render_object,
+    render_unreadable,
+)
 from reclock.introspection.page_query import PageQuery
 from reclock.runtime.environment import Environment
 
@@ -37,6 +42,11 @@ class HtmlPage:
     status: HTTPStatus = HTTPStatus.OK
     policy: str = _POLICY
     location: str | None = None
+
+
+def unreadable_page(error: ReclockError) -> HtmlPage:
+    """The answer if ``error`` keeps every page from being shown."""
+    return HtmlPage(render_unreadable(error), HTTPStatus.SERVICE_UNAVAILABLE)
 
 
 _NOTHING = HtmlPage("there is no such page", HTTPStatus.NOT_FOUND)

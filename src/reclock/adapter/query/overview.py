@@ -20,6 +20,7 @@ from reclock.ingest.payload import Step
 from reclock.ingest.source_collections import read_bindings
 from reclock.introspection.delays import delaying_object, with_derived
 from reclock.introspection.overview import (
+    ITS_BACKFILL,
     LATE,
     PROBLEMS,
     ObjectDetail,
@@ -142,6 +143,7 @@ class _Gathered:
         self.frontiers: Mapping[GlobalId, GroupFrontier] = (
             self.environment.control_plane.frontiers_of(self.catalog)
         )
+        self.backfilled = stores.frontiers.backfilled()
         self.statuses: Mapping[str, Status] = current_statuses(stores, self.catalog)
         self.totals = {total.object_id: total for total in stores.statistics.get_all()}
         self.reported: Mapping[IntrospectionType, Iterable[Row]] = stores.managed.read(
@@ -257,7 +259,7 @@ class _Gathered:
             frontier.since if frontier is not None else None,
             upper,
             None if upper is None else max(0, self.now + 1 - upper),
-            self.name(culprit_id) if culprit_id is not None else None,
+            self._culprit(id, culprit_id),
             None if cluster_id is None else self.catalog.cluster_name(cluster_id),
             claim.at if claim is not None else None,
             str(claim.payload.get("phase", "")) or None if claim is not None else None,
@@ -267,6 +269,11 @@ class _Gathered:
             self._latest_audits.get(str(entry.name)) if entry.type is ItemType.SOURCE else None,
             ways_out(str(entry.name), step) if step is not None else (),
         )
+
+    def _culprit(self, id: GlobalId, culprit_id: GlobalId | None) -> str | None:
+        if id in self.backfilled:
+            return ITS_BACKFILL
+        return self.name(culprit_id) if culprit_id is not None else None
 
     def _type(self, entry: Entry) -> str:
         is_maintained = entry.id in self.frontiers or entry.id in self.index_on
