@@ -4,6 +4,7 @@ network: requests are WSGI's."""
 from __future__ import annotations
 
 import base64
+import errno
 import io
 import json
 import ssl
@@ -18,7 +19,7 @@ import trustme
 
 from reclock.adapter.session.session import Session
 from reclock.airflow.warm import WarmProcess, WarmProcessGone, WarmProcessRefuses
-from reclock.errors import StoreRolledBack, UpstreamUnavailable
+from reclock.errors import UpstreamUnavailable
 from reclock.pipeline import dag_steps
 from reclock.runtime.environment import Environment
 from reclock.server import pages, warm_steps
@@ -244,14 +245,33 @@ def test_the_operators_client_follows_a_step_over_https(
         process.start("plan", **PLAN)
 
 
+@pytest.mark.parametrize(
+    ("is_lost", "told"),
+    [
+        (False, ("no space is left on a disk", "free space where")),
+        (True, ("the lake is older than consensus", "it is empty", "reclock restore")),
+    ],
+)
 def test_a_page_that_cannot_be_shown_says_why_and_what_to_do(
-    console: Console, monkeypatch: pytest.MonkeyPatch
+    console: Console,
+    environment: Environment,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    is_lost: bool,
+    told: tuple[str, ...],
 ) -> None:
     def unreadable(_: Environment) -> NoReturn:
-        raise StoreRolledBack("the lake", "consensus", found=0, expected=7)
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(pages, "overview_of", unreadable)
-    status, answer = ask(console, "GET", "/")
+    lake = Path(environment.stores.settings.lake_root)
+    if is_lost:
+        lake.rename(tmp_path / "away")
+    try:
+        status, answer = ask(console, "GET", "/")
+    finally:
+        if is_lost:
+            (tmp_path / "away").rename(lake)
     assert status == 503
-    for text in ("the lake is older than consensus", "it is empty", "reclock restore", "Try again"):
+    for text in (*told, "Try again"):
         assert text in answer

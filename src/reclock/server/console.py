@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs
 
-from reclock.errors import InvalidOption, ReclockError
+from reclock.errors import InvalidOption, ReclockError, StoreRolledBack, known_failure
 from reclock.runtime.environment import Environment
 from reclock.server.http_access import HttpRefused, Request, authenticated_superuser
 from reclock.server.http_responses import StartResponse, respond
@@ -69,9 +69,23 @@ class Console:
                 page = self._pages.decide(path, form, user, role=user)
             else:
                 page = self._pages.get(path, user, _fields(request.get("QUERY_STRING", "")))
-        except ReclockError as error:
-            page = unreadable_page(error)
+        except Exception as failure:
+            error = failure if isinstance(failure, ReclockError) else known_failure(failure)
+            if error is None:
+                raise
+            page = unreadable_page(self._cause(error))
         return respond(start_response, page.status, "text/html", page.html, *_headers(page))
+
+    def _cause(self, error: ReclockError) -> ReclockError:
+        """What to tell of ``error``, which kept a page from being shown: that a store was lost or
+        put back in time, if one was."""
+        try:
+            self._environment.stores.marks.check()
+        except StoreRolledBack as loss:
+            return loss
+        except (ReclockError, OSError):  # a store cannot be read, as the error says
+            pass
+        return error
 
     def _progress(
         self, key: str, query: Mapping[str, list[str]], start_response: StartResponse
