@@ -1,5 +1,5 @@
-"""VACUUM, ANALYZE and statements about extensions answer as PostgreSQL does; LOCK TABLE says what to
-do instead."""
+"""VACUUM, ANALYZE and statements about extensions answer as PostgreSQL does; LOCK TABLE, DO, LISTEN and
+NOTIFY say what to do instead."""
 
 from __future__ import annotations
 
@@ -80,3 +80,19 @@ def test_lock_table_is_refused_with_what_to_do_instead(ours: psycopg.Connection)
         ours.execute("BEGIN; LOCK TABLE t IN ACCESS EXCLUSIVE MODE")
     assert "40001" in str(refusal.value.diag.message_hint)
     assert "pg_advisory_xact_lock" in str(refusal.value.diag.message_hint)
+
+
+@pytest.mark.parametrize(
+    ("statement", "instead"),
+    [
+        ("DO $$ BEGIN NULL; END $$", "CREATE FUNCTION"),
+        ("LISTEN channel", "SUBSCRIBE"),
+        ("NOTIFY channel, 'payload'", "SUBSCRIBE"),
+    ],
+)
+def test_statements_are_refused_with_what_to_do_instead(
+    statement: str, instead: str, ours: psycopg.Connection
+) -> None:
+    with pytest.raises(psycopg.errors.FeatureNotSupported) as refusal:
+        ours.execute(statement)
+    assert instead in str(refusal.value.diag.message_hint)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from reclock.plan.relational import Ordering, WindowFunction
+from reclock.plan.relational import Frame, Ordering, WindowFunction
 from reclock.plan.scalars import ColumnRef
 from reclock.sql.names import fold, parts
 from reclock.sql.queries.planned import InWindow, TypedExpr, rewrite, walk
@@ -16,6 +16,9 @@ from reclock.sql.queries.scope import Scope
 
 BY_PLACE = ("row_number", "ntile", "lag", "lead")
 """Window functions of a row's place in the window's order, whatever the frame."""
+_IN_FRAME = ("first_value", "last_value", "nth_value")
+"""Window functions of a place in the frame."""
+_ALL_ROWS = Frame(None, None, is_range=False)
 
 
 def keeps_order(node: exp.Select) -> bool:
@@ -66,6 +69,8 @@ def with_ordered_windows(values: Sequence[TypedExpr], scope: Scope) -> list[Type
             return None
         return replace(
             part,
+            # without an order, all rows are peers
+            frame=_ALL_ROWS if part.frame.is_range else part.frame,
             order=tuple(ColumnRef(key.index, scope.columns[key.index].type) for key in by),
             is_descending=tuple(key.is_descending for key in by),
             nulls_first=tuple(key.nulls_first for key in by),
@@ -75,7 +80,10 @@ def with_ordered_windows(values: Sequence[TypedExpr], scope: Scope) -> list[Type
 
 
 def _is_by_place(window: InWindow) -> bool:
-    return isinstance(window.function, WindowFunction) and window.function.name in BY_PLACE
+    if not isinstance(window.function, WindowFunction):
+        return False
+    is_in_frame = window.function.name in _IN_FRAME and not window.frame.excludes
+    return is_in_frame or window.function.name in BY_PLACE
 
 
 def kept_order(node: exp.Select, values: Sequence[TypedExpr], scope: Scope) -> tuple[Ordering, ...]:

@@ -54,6 +54,10 @@ class QueryParser(CallParser):
         **dict.fromkeys(
             OTHER_STRINGS, lambda self, token: self.expression(exp.Literal.string(token.text))
         ),
+        # a bpchar, whose blanks at the end count nowhere
+        TokenType.NATIONAL_STRING: lambda self, token: self.expression(
+            exp.Literal.string(token.text.rstrip(" "))
+        ),
     }
     UNARY_PARSERS: ClassVar[dict[Any, Any]] = {
         **MaterializeParser.UNARY_PARSERS,

@@ -38,7 +38,10 @@ class JoinParser(TypeParser):
         )
         if is_bare and self._next.token_type == TokenType.L_PAREN:
             self.raise_error("Expected parentheses around VALUES", self._next)
-        return super()._parse_table(*args, **options)
+        table = super()._parse_table(*args, **options)
+        if isinstance(table, exp.Table):
+            table.set("only", None)  # it changes nothing: see table_name
+        return table
 
     def _parse_derived_table_values(self, allow_value_synonym: bool = False) -> exp.Values | None:
         if self._match_pair(TokenType.L_PAREN, TokenType.VALUES, advance=False):

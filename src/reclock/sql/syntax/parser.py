@@ -16,17 +16,18 @@ from reclock.sql.syntax.registry import Phrase, phrases_of
 
 T = TypeVar("T")
 
-_UNSUPPORTED = frozenset(
-    {
-        "CALL",
-        "DESCRIBE",
-        "DO",
-        "LISTEN",
-        "NOTIFY",
-        "USE",
-    }
+_NOTIFICATIONS = (
+    "SUBSCRIBE sends the changes of a table or query, also those that were committed before it"
 )
-"""Statements that are SQL, or ours in time, and get a clear answer."""
+_UNSUPPORTED = {
+    "CALL": None,
+    "DESCRIBE": None,
+    "DO": "send the statements one by one, or as CREATE FUNCTION … LANGUAGE SQL what answers rows",
+    "LISTEN": _NOTIFICATIONS,
+    "NOTIFY": f"insert a row into a table: {_NOTIFICATIONS}",
+    "USE": None,
+}
+"""Statements that are SQL, or ours in time, and get a clear answer; and what to do instead."""
 
 CHANGES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 """The statements that WITH may hold and precede, besides queries."""
@@ -51,7 +52,7 @@ class StatementParser(QueryParser):
             return self.query_statement()
         verb = self._curr.text.upper() if self._curr.token_type != TokenType.IDENTIFIER else ""
         if verb in _UNSUPPORTED:
-            raise UnsupportedSql(f"{verb} is not supported")
+            raise UnsupportedSql(f"{verb} is not supported", hint=_UNSUPPORTED[verb])
         phrases = phrases_of(verb)
         if not phrases:
             self.raise_error("Invalid expression")

@@ -83,6 +83,15 @@ class WordParser(MaterializeParser):
         item, schema, database = [*reversed(parts), None, None][:3]
         return exp.Table(this=item, db=schema, catalog=database)
 
+    def table_name(self) -> exp.Table:
+        """The name of a table. ONLY before it and an asterisk behind it change nothing: no table
+        has others that inherit from it."""
+        if self._curr.token_type is not TokenType.IDENTIFIER:
+            self._match_text_seq("ONLY")
+        name = self.object_name()
+        self._match(TokenType.STAR)
+        return name
+
     def _name_behind_dot(self) -> exp.Identifier:
         """The part of a name behind a dot, which may be any word."""
         name = self._parse_id_var(any_token=False)

@@ -72,7 +72,7 @@ def alter(parser: StatementParser, words: tuple[str, ...]) -> Statement:
     """RENAME TO, SET SCHEMA and OWNER TO; the family of the kind has what else can be altered."""
     kind = " ".join(words[1:])
     exists = parser.if_exists()
-    name = object_name(parser, kind)
+    name = parser.table_name() if kind == "TABLE" else object_name(parser, kind)
     if not exists and parser.accept("OWNER", "TO"):
         return AlterOwnerStatement(kind=kind, this=name, to=parser.role_name())
     if parser.accept("RENAME"):

@@ -9,6 +9,7 @@ from sqlglot import exp
 from reclock.errors import SqlSyntaxError
 from reclock.sql.names import fold, parts
 from reclock.sql.queries.expressions import function_name
+from reclock.sql.syntax.consumption import consume
 from reclock.sql.syntax.nodes import QueryStatement
 from reclock.sql.syntax.parse import parse_one
 
@@ -52,5 +53,6 @@ def _argument(node: exp.Expr | None) -> exp.Literal | None:
         return None
     argument = node.expressions[0]
     while isinstance(argument, exp.Cast):  # 's'::text::regclass
+        consume(argument.args["to"])
         argument = argument.this
     return argument if isinstance(argument, exp.Literal) and argument.is_string else None

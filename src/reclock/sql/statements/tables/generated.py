@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId
-from reclock.errors import GeneratedAlways, InvalidConstraint
+from reclock.errors import GeneratedAlways, InvalidConstraint, UnknownObject, UnknownRelation
 from reclock.sql.catalog.definitions import GeneratedColumn
 from reclock.sql.catalog.entries import RelationEntry, SequenceEntry
 from reclock.sql.catalog.lookups import find_object
@@ -75,10 +75,10 @@ def name_sequences(
 
 
 def name_default(column: TableColumn, catalog: PlannerCatalog, session: SessionNames) -> None:
-    """Give the sequence in the column's default its full name. Raises ``UnknownObject``."""
+    """Give the sequence in the column's default its full name. Raises ``UnknownRelation``."""
     written = sequence_named(column.args.get("default"))
     if written is not None:
-        sequence = find_object(written, "SEQUENCE", catalog, session)
+        sequence = find_sequence(written, catalog, session)
         column.set("default", next_value_of(parts(sequence.name.to_table())))
 
 
@@ -135,8 +135,11 @@ def generated_by_default(
 def find_sequence(
     written: tuple[str, ...], catalog: PlannerCatalog, session: SessionNames
 ) -> SequenceEntry:
-    """The sequence that a call names. Raises ``UnknownObject``, ``WrongObjectType``."""
-    entry = find_object(written, "SEQUENCE", catalog, session)
+    """The sequence that a call names. Raises ``UnknownRelation``, ``WrongObjectType``."""
+    try:
+        entry = find_object(written, "SEQUENCE", catalog, session)
+    except UnknownObject as error:  # a call names a relation, as any cast to regclass
+        raise UnknownRelation(".".join(written)) from error
     assert isinstance(entry, SequenceEntry)
     return entry
 

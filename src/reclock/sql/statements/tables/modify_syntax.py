@@ -58,7 +58,7 @@ class TruncateStatement(Statement):
 
 def changed_table(parser: StatementParser) -> exp.Table:
     """The table to change, and its alias."""
-    table = parser.object_name()
+    table = parser.table_name()
     if parser.accept_token(TokenType.ALIAS) or _is_alias(parser):
         table.set("alias", exp.TableAlias(this=parser.name()))
     return table
@@ -149,7 +149,7 @@ def returning(parser: StatementParser) -> list[exp.Expr] | None:
 @parses("TRUNCATE")
 def truncate(parser: StatementParser, words: tuple[str, ...]) -> TruncateStatement:
     parser.accept("TABLE")
-    return TruncateStatement(names=parser.comma_list(StatementParser.object_name))
+    return TruncateStatement(names=parser.comma_list(StatementParser.table_name))
 
 
 def write_returning(write: Generator, node: exp.Expression) -> str:

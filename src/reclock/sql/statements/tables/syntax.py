@@ -22,6 +22,7 @@ from reclock.sql.statements.tables.like_syntax import TableLike, table_like
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
+from reclock.sql.syntax.storage_parameters import skip_storage_parameters
 from reclock.sql.syntax.temporary import TEMPORARY, is_temporary, make_temporary
 from reclock.sql.syntax.writing import clause, generates, joined, list_clause, listed, when
 
@@ -72,7 +73,7 @@ def create_local(parser: StatementParser, words: tuple[str, ...]) -> NoReturn:
     parser.unsupported("CREATE")
 
 
-@parses("CREATE TABLE", f"CREATE {TEMPORARY} TABLE")
+@parses("CREATE TABLE", f"CREATE {TEMPORARY} TABLE", "CREATE UNLOGGED TABLE")
 def create_table(
     parser: StatementParser, words: tuple[str, ...]
 ) -> CreateTableStatement | CreateTableAsStatement:
@@ -84,6 +85,7 @@ def create_table(
         elements = [element for parsed in parser.wrapped_list(_elements) for element in parsed]
         columns = [element for element in elements if isinstance(element, TableColumn | TableLike)]
         constraints = [element for element in elements if isinstance(element, TableConstraint)]
+        skip_storage_parameters(parser)
         return CreateTableStatement(
             this=name, exists=exists, columns=columns, constraints=constraints
         )

@@ -12,6 +12,7 @@ from reclock.errors import UnsupportedSql
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
+from reclock.sql.syntax.storage_parameters import skip_storage_parameters
 from reclock.sql.syntax.temporary import TEMPORARY, is_temporary, make_temporary
 from reclock.sql.syntax.writing import clause, generates, joined, list_clause, listed, when
 
@@ -101,7 +102,7 @@ def create_index(parser: StatementParser, words: tuple[str, ...]) -> CreateIndex
     name = None if parser.sees("ON") or parser.sees("IN") else parser.name()
     cluster = parser.in_cluster()
     parser.expect("ON")
-    on = parser.object_name()
+    on = parser.table_name()
     # all are one kind
     if parser.accept("USING") and not parser.accept_any(("ARRANGEMENT", "BTREE", "HASH")):
         parser.raise_error("Expected ARRANGEMENT, BTREE or HASH")
@@ -113,6 +114,7 @@ def create_index(parser: StatementParser, words: tuple[str, ...]) -> CreateIndex
         statement.set("unique", "NULLS DISTINCT")
         if parser.accept("NULLS", "NOT", "DISTINCT"):
             statement.set("unique", "NULLS NOT DISTINCT")
+    skip_storage_parameters(parser)
     if parser.sees_token(TokenType.WHERE):
         raise UnsupportedSql("indexes of some rows are not supported", hint="leave out WHERE")
     return statement
