@@ -66,3 +66,7 @@ SELECT to_timestamp('2018-11-02 12:34:59.96', 'YYYY-MM-DD HH24:MI:SS.FF1'), to_t
 SELECT to_char(a, 'f\oo999'), to_char(a, 'f\\oo999'), to_char(a, 'f\\"oo999'), to_char(a, 'f"\\ool"999'), to_char(a, 'f"\"ool"999') FROM t
 SELECT regexp_instr('abcabcabc', 'a.c', 1, 2, 0), regexp_instr('abcabcabc', 'a.c', 1, 2, 1), array_fill(a, ARRAY[2, 2], '{1,1}') FROM t
 SELECT NULLIF(a, g), NULLIF(a::smallint, 3), NULLIF(g, a), NULLIF(a, d), NULLIF(a::real, c), NULLIF(c, a::real), NULLIF(e::date, e) FROM t
+SELECT concat(VARIADIC ARRAY['a', NULL, 'b']), concat(VARIADIC ARRAY['a', b]), concat_ws('-', VARIADIC ARRAY[a, 2]) FROM t
+SELECT concat(VARIADIC string_to_array(b, 'a')), concat_ws(',', VARIADIC ARRAY[a]::int[] || 5), concat(VARIADIC NULL::text[]) FROM t
+SELECT format('%s %I', VARIADIC ARRAY['a', 'b c']), num_nulls(VARIADIC ARRAY[a, NULL]), num_nonnulls(VARIADIC ARRAY[a, NULL]) FROM t
+SELECT jsonb_build_array(VARIADIC ARRAY[1, a]), jsonb_build_array(VARIADIC string_to_array('a,b', ',')), jsonb_build_object(VARIADIC ARRAY['k', b]), jsonb_extract_path_text('{"a": {"b": 3}}', VARIADIC ARRAY['a', 'b']) FROM t

@@ -172,3 +172,6 @@ SELECT 1 FROM w JOIN w AS v USING a
 SELECT 1 FROM w JOIN w AS v USING ()
 SELECT 1 FROM other.information_schema.tables
 SELECT (i).a FROM u AS i(x)
+SELECT upper(VARIADIC ARRAY['a'])
+SELECT concat(VARIADIC ARRAY['a'], 'b')
+SELECT concat('x', VARIADIC ARRAY['a'])

@@ -53,6 +53,7 @@ from reclock.sql.queries.scope import Scope
 from reclock.sql.queries.session_functions import is_about_session
 from reclock.sql.queries.special_calls import Called, special_arguments, special_call
 from reclock.sql.queries.sql_functions import overload
+from reclock.sql.queries.variadic import is_variadic, without_variadic
 from reclock.sql.syntax.consumption import tracked_copy
 from reclock.sql.syntax.dialect import to_sql
 
@@ -60,6 +61,8 @@ from reclock.sql.syntax.dialect import to_sql
 @scalar.register
 def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
     name = function_name(node)
+    if is_variadic(node):
+        return typed(without_variadic(node, name), context)
     if (value := _defined([written_name(node)], node, context)) is not None:
         return value
     arguments = positional(name, node.expressions)

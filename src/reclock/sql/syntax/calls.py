@@ -10,6 +10,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from reclock.algebra.normal_forms import FORMS
 from reclock.sql.syntax.joins import JoinParser
+from reclock.sql.syntax.nodes import Variadic
 
 _INTERVAL_FIELDS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 _INTERVAL_ENDS = {
@@ -31,6 +32,11 @@ class CallParser(JoinParser):
         "OVERLAY": lambda self: self._parse_overlay_call(),
         "NORMALIZE": lambda self: self._parse_normalize_call(),
     }
+
+    def _parse_lambda(self, alias: bool = False) -> exp.Expr | None:
+        if self._curr.token_type != TokenType.IDENTIFIER and self._match_text_seq("VARIADIC"):
+            return Variadic(this=self._parse_disjunction() or self.missing())
+        return super()._parse_lambda(alias)
 
     def _parse_substring_call(self) -> exp.Anonymous:
         arguments = self._parse_csv(self._parse_disjunction)

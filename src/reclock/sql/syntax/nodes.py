@@ -30,6 +30,12 @@ class WithOption(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "value": True}
 
 
+class Variadic(exp.Expression):
+    """An argument behind VARIADIC."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
 class MutuallyRecursive(exp.With):
     """``WITH MUTUALLY RECURSIVE``; the columns of its queries have types. ``limit_action`` is a
     word of the grammar: ERROR or RETURN."""

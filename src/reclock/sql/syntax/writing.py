@@ -67,6 +67,11 @@ def _write_mutually_recursive(write: Generator, node: exp.Expression) -> str:
     return joined("WITH MUTUALLY RECURSIVE", f"{limit})" if limit else "", bindings)
 
 
+@generates(nodes.Variadic)
+def _write_variadic(write: Generator, node: exp.Expression) -> str:
+    return f"VARIADIC {write.sql(node, 'this')}"
+
+
 @generates(nodes.WithOption)
 def _write_option(write: Generator, node: exp.Expression) -> str:
     return f"{write.sql(node, 'this')} = {write.sql(node, 'value')}"
