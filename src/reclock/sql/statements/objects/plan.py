@@ -213,7 +213,8 @@ _READING = (CreateViewStatement, CreateFunctionStatement)
 
 def renamed(create_sql: str, name: QualifiedName, to: QualifiedName) -> str:
     """The text of a definition after the item ``name`` was renamed to ``to``. Where the text has no
-    alias for the item, it gets the old name as alias."""
+    alias for the item, it gets the old name as alias, unless another relation beside it has that
+    name too."""
     node = parse_one(create_sql)
     full = parts(name.to_table())
     if (
@@ -222,12 +223,16 @@ def renamed(create_sql: str, name: QualifiedName, to: QualifiedName) -> str:
         and fold(node.this) == name.item
     ):
         node.set("this", identifier(to.item))
+    # by the id of each SELECT that reads the item, whether it has no alias there
+    readers: dict[int, bool] = {}
     for table in list(node.find_all(exp.Table)):
         if parts(table) != full:
             continue
         is_read = isinstance(node, _READING) and table is not node.this
+        has_namesake = is_read and _has_namesake(table)
+        readers[id(table.find_ancestor(exp.Select))] = has_namesake
         table.set("this", identifier(to.item))
-        if is_read and table.args.get("alias") is None:
+        if is_read and not has_namesake and table.args.get("alias") is None:
             table.set("alias", exp.TableAlias(this=identifier(name.item)))
     for kind in node.find_all(exp.DataType):
         if written_parts(kind) == full:
@@ -246,6 +251,26 @@ def renamed(create_sql: str, name: QualifiedName, to: QualifiedName) -> str:
             if part
         )
         if len(qualifier) > 1 and full[-len(qualifier) :] == qualifier:
+            reader = column.find_ancestor(exp.Select)
+            while reader is not None and id(reader) not in readers:
+                reader = reader.find_ancestor(exp.Select)
+            if readers.get(id(reader)):
+                column.set("table", identifier(to.item))
+                continue
             column.set("catalog", None)
             column.set("db", None)
     return to_sql(node)
+
+
+def _has_namesake(table: exp.Table) -> bool:
+    """Whether the query reads another relation of that name, and gives neither an alias."""
+    select = table.find_ancestor(exp.Select)
+    if select is None or table.args.get("alias") is not None:
+        return False
+    return any(
+        other is not table
+        and other.find_ancestor(exp.Select) is select
+        and fold(other.this) == fold(table.this)
+        and other.args.get("alias") is None
+        for other in select.find_all(exp.Table)
+    )
