@@ -38,6 +38,9 @@ _TYPES = {
 }
 
 
+_ALSO_TABLES = (ItemType.VIEW, ItemType.SEQUENCE)
+
+
 def find_named(
     name: tuple[str, ...], kind: str, catalog: PlannerCatalog, session: SessionNames
 ) -> Entry | None:
@@ -50,6 +53,17 @@ def find_named(
     if len(functions) > 1:
         raise AmbiguousFunction(name[-1], None)
     return functions[0] if functions else None
+
+
+def altered_kind(
+    name: tuple[str, ...], kind: str, catalog: PlannerCatalog, session: SessionNames
+) -> str:
+    """The kind of the object that ``ALTER kind name`` changes: ALTER TABLE changes views and
+    sequences too, as in PostgreSQL."""
+    entry = find_named(name, kind, catalog, session)
+    if kind == "TABLE" and entry is not None and entry.type in _ALSO_TABLES:
+        return entry.type.value.upper()
+    return kind
 
 
 def find_object(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reclock.algebra.ids import GlobalId
-from reclock.catalog.objects import ItemType
 from reclock.errors import DuplicateObject, SystemObjectProtected, UnsupportedSql, quoted_name
 from reclock.sql.catalog.entries import (
     Entry,
@@ -13,7 +12,7 @@ from reclock.sql.catalog.entries import (
     RelationEntry,
     SequenceEntry,
 )
-from reclock.sql.catalog.lookups import find_named, find_object, snapshot_of
+from reclock.sql.catalog.lookups import altered_kind, find_named, find_object, snapshot_of
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, fold, identifier
 from reclock.sql.planning.definitions import kind_of
@@ -25,9 +24,6 @@ from reclock.sql.statements.tables.dropped_keys import Redefined
 from reclock.sql.syntax.dialect import to_sql
 from reclock.sql.syntax.parse import parse_one
 from reclock.sql.syntax.temporary import TEMPORARY_SCHEMAS
-
-_ALSO_TABLES = (ItemType.VIEW, ItemType.SEQUENCE)
-"""What ALTER TABLE moves too, as in PostgreSQL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +52,7 @@ def set_schema(
     existing = find_named(name, kind, catalog, session)
     if existing is None and node.args.get("exists"):
         return Skipped(f"ALTER {kind}", f'relation "{".".join(name)}" does not exist, skipping')
-    is_other = kind == "TABLE" and existing is not None and existing.type in _ALSO_TABLES
-    found_kind = existing.type.value.upper() if is_other and existing is not None else kind
-    entry = find_object(name, found_kind, catalog, session)
+    entry = find_object(name, altered_kind(name, kind, catalog, session), catalog, session)
     if entry.is_system:
         raise SystemObjectProtected(str(entry.name))
     scope = _schema(fold(node.args["to"]), entry, catalog, session)

@@ -23,6 +23,7 @@ from reclock.errors import (
 )
 from reclock.sql.catalog.entries import IndexEntry
 from reclock.sql.catalog.lookups import (
+    altered_kind,
     check_tables_named,
     dependents_closure,
     find_object,
@@ -200,7 +201,8 @@ def change_owner(
     to = find_role(node.args["to"], catalog, session)
     if kind in _PLACES:
         return ChangeOwner(place(kind, node.this, catalog, session), (), to.id, kind.lower())
-    entry = find_object(object_parts(node.this), kind, catalog, session)
+    name = object_parts(node.this)
+    entry = find_object(name, altered_kind(name, kind, catalog, session), catalog, session)
     if entry.is_system:
         raise SystemObjectProtected(str(entry.name))
     if isinstance(entry, IndexEntry):
