@@ -160,7 +160,13 @@ def test_views_columns_and_large_results(environment: Environment) -> None:
         ("COPY (SUBSCRIBE t) TO 'x' WITH (FORMAT = csv)", UnsupportedSql, "does not end"),
         ("COPY (SELECT 1 AS a, 2 AS a) TO 'x' WITH (FORMAT = csv)", InvalidOption, "own"),
         ("COPY (SELECT '\\x00'::bytea) TO 'x' WITH (FORMAT = csv)", UnsupportedSql, "bytea"),
-        ("COPY (SELECT ARRAY[1]) TO 'x' WITH (FORMAT = parquet)", UnsupportedSql, "a file"),
+        ("COPY (SELECT ARRAY[1]) TO 'x' WITH (FORMAT = csv)", UnsupportedSql, "a file"),
+        (
+            "COPY (SELECT interval '1 day') TO 'x' WITH (FORMAT = parquet)",
+            UnsupportedSql,
+            "a file",
+        ),
+        ("COPY (SELECT ROW(1, 2)) TO 'x' WITH (FORMAT = json)", UnsupportedSql, "a file"),
         (
             "COPY (SELECT 1 / (id - 2) AS n FROM t) TO 'x' WITH (FORMAT = csv)",
             EvaluationError,

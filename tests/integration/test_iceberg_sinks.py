@@ -102,14 +102,16 @@ def test_an_altered_sink_writes_the_difference_as_one_snapshot(world: World) -> 
 def test_every_type_that_can_be_stored_arrives(world: World) -> None:
     columns = (
         "id bigint NOT NULL, t text, b bytea, f double precision, d date, w timestamp, z timestamptz, "
-        "j jsonb, u uuid, n numeric(20,5), l boolean, s smallint, r real, m numeric"
+        "j jsonb, u uuid, n numeric(20,5), l boolean, s smallint, r real, m numeric, "
+        "a integer[][], e text[]"
     )
     world.sql(f"CREATE TABLE wide ({columns})")
     change(
         world,
         r"""INSERT INTO wide VALUES (1, 'ö''" ', '\x00ff', 'Infinity', '2020-02-29',
         '2020-02-29 12:00:00.000001', '2020-02-29 12:00+02', '{"a": [1, null, "x"]}',
-        '6e8bc430-9c3a-11d9-9669-0800200c9a66', 12345.67890, true, -5, 1.5, 0.25)""",
+        '6e8bc430-9c3a-11d9-9669-0800200c9a66', 12345.67890, true, -5, 1.5, 0.25,
+        '{{1,2},{3,NULL}}', '{}')""",
         "INSERT INTO wide (id) VALUES (2)",
     )
     world.sql("CREATE SINK k FROM wide INTO ICEBERG (NAMESPACE 'reports', TABLE 'wide')")
@@ -125,6 +127,7 @@ def test_every_type_that_can_be_stored_arrives(world: World) -> None:
     assert [str(f.field_type) for f in table.schema().fields][3:] == [
         *("double", "date", "timestamp", "timestamptz", "string", "string"),
         *("decimal(20, 5)", "boolean", "int", "float", "decimal(38, 9)"),
+        *("list<list<int>>", "list<string>"),
     ]
     [found] = table.scan().to_arrow().to_pylist()
     [expected] = world.sql("SELECT * FROM wide")

@@ -324,3 +324,22 @@ def test_an_enum_is_written_as_its_label(world: World) -> None:
     change_table(world, "INSERT INTO diary VALUES (3, 'great')", "DELETE FROM diary WHERE id = 1")
     emit(world, "k")
     assert delta_rows(world.home / "sinks" / "diary") == Counter([(2, None), (3, "great")])
+
+
+def test_arrays_come_change_and_go(world: World) -> None:
+    world.sql("CREATE TABLE lists (id int, a integer[], m text[][])")
+    change_table(world, "INSERT INTO lists VALUES (1, '{1,NULL}', '{{x},{y}}'), (2, NULL, '{}')")
+    world.sql("CREATE SINK k FROM lists INTO DELTA 'lists'")
+    emit(world, "k")
+    change_table(world, "DELETE FROM lists WHERE id = 1", "UPDATE lists SET a = '{}' WHERE id = 2")
+    emit(world, "k")
+    path = str(world.home / "sinks" / "lists")
+    versions = [
+        DeltaTable(path, version=version).to_pyarrow_table().sort_by("id").to_pylist()
+        for version in range(DeltaTable(path).version() + 1)
+    ]
+    assert [rows for rows in versions if rows] == [
+        [{"id": 1, "a": [1, None], "m": [["x"], ["y"]]}, {"id": 2, "a": None, "m": []}],
+        [{"id": 2, "a": None, "m": []}],
+        [{"id": 2, "a": [], "m": []}],
+    ]

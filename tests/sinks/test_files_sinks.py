@@ -197,3 +197,20 @@ def test_an_enum_is_written_as_its_label(world: World, format: str) -> None:
         Counter({(1, "ok"): 1, (2, None): 1}),
         Counter({(3, "great"): 1}),
     ]
+
+
+def test_json_has_arrays_and_intervals_and_parquet_has_arrays(world: World) -> None:
+    world.sql("CREATE TABLE wide (id int, a integer[], age interval)")
+    for format in ("PARQUET", "CSV"):
+        with pytest.raises(UnsupportedSql, match="which a sink cannot have"):
+            world.sql(f"CREATE SINK k FROM wide INTO FILES 'wide' FORMAT {format}")
+    change(world, "INSERT INTO wide VALUES (1, '{1,NULL}', '1 day')")
+    world.sql("CREATE SINK k FROM wide INTO FILES 'wide' FORMAT JSON")
+    emit(world)
+    world.sql("DROP SINK k; CREATE VIEW lists AS SELECT id, a FROM wide")
+    world.sql("CREATE SINK k FROM lists INTO FILES 'lists' FORMAT PARQUET")
+    emit(world)
+    [lines] = (world.home / "sinks" / "wide").glob("mz_timestamp=*/*.json")
+    assert json.loads(lines.read_text()) == {"id": 1, "a": [1, None], "age": "1 day", "mz_diff": 1}
+    [file] = (world.home / "sinks" / "lists").glob("mz_timestamp=*/*.parquet")
+    assert duckdb.sql(f"SELECT id, a FROM '{file}'").fetchall() == [(1, [1, None])]

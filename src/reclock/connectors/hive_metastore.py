@@ -136,6 +136,8 @@ def _type(type: pa.DataType) -> str:
         return f"decimal({type.precision},{type.scale})"
     if pa.types.is_timestamp(type):
         return "timestamp"
+    if pa.types.is_list(type):
+        return f"array<{_type(type.value_type)}>"
     return _TYPES.get(type, "string")
 
 

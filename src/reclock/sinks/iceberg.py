@@ -25,6 +25,7 @@ from pyiceberg.exceptions import (
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.io.pyarrow import ArrowScan, write_file
 from pyiceberg.manifest import DataFile
+from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table, WriteTask
 from pyiceberg.table.snapshots import Operation, Snapshot
 from sqlalchemy.exc import SQLAlchemyError
@@ -165,7 +166,7 @@ class IcebergWriter:
         holds what the sink wrote last."""
         if table.properties.get(SINK_PROPERTY) != self._sink:
             raise TargetChanged(f"{self._label} is not of this sink")
-        found = [(field.name, field.field_type) for field in table.schema().fields]
+        found = _columns(table.schema())
         if found != self._columns:
             raise TargetChanged(
                 f"{self._label} has other columns", detail=f"found {[name for name, _ in found]}"
@@ -176,9 +177,8 @@ class IcebergWriter:
         return None if upper is None else Timestamp(int(upper))
 
     @cached_property
-    def _columns(self) -> list[tuple[str, object]]:
-        fields = self._catalog._convert_schema_if_needed(self._schema).fields
-        return [(field.name, field.field_type) for field in fields]
+    def _columns(self) -> list[tuple[str, str]]:
+        return _columns(self._catalog._convert_schema_if_needed(self._schema))
 
     @cached_property
     def _catalog(self) -> Catalog:
@@ -214,6 +214,11 @@ def _without_retries(table: Table) -> Table:
     properties = table.metadata.properties | {"commit.retry.num-retries": "0"}
     table.metadata = table.metadata.model_copy(update={"properties": properties})
     return table
+
+
+def _columns(schema: Schema) -> list[tuple[str, str]]:
+    """Names and types. Types are texts, since those of arrays have ids that each table chooses."""
+    return [(field.name, str(field.field_type)) for field in schema.fields]
 
 
 def _shows(table: Table, upper: str | None) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from sqlglot import exp
 
@@ -10,6 +10,7 @@ from reclock.algebra.relations import (
     RESERVED_COLUMNS,
     TIME_COLUMN,
     Column,
+    ScalarType,
     TextLimit,
 )
 from reclock.errors import (
@@ -65,9 +66,16 @@ def declared_column(name: str, kind: exp.Expr, is_nullable: bool) -> Column:
 
 
 def check_flat(columns: Sequence[Column], kind: str) -> None:
-    """Raises ``UnsupportedSql`` unless ``kind``, a source or a sink, can have the columns."""
+    """Raises ``UnsupportedSql`` unless ``kind``, which has flat types alone, can have the columns."""
+    check_types(columns, kind, lambda type: type.is_flat)
+
+
+def check_types(
+    columns: Sequence[Column], kind: str, can_have: Callable[[ScalarType], bool]
+) -> None:
+    """Raises ``UnsupportedSql`` unless ``kind`` can have the type of every column."""
     for column in columns:
-        if not column.type.is_flat:
+        if not can_have(column.type):
             raise UnsupportedSql(
                 f'column "{column.name}" has type {column.type}, which {kind} cannot have',
                 hint="cast it to text",

@@ -26,7 +26,6 @@ from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, fold, parts
 from reclock.sql.planning.registry import plans
-from reclock.sql.queries.columns import check_flat
 from reclock.sql.statements.copy.formats import BinaryFormat, CopyFormat, LineFormat
 from reclock.sql.statements.copy.syntax import CopyFiles, CopyStatement
 from reclock.sql.statements.query.plan import plan_bare_query, plan_query_statement
@@ -114,9 +113,7 @@ def _to_files(
             "COPY into files cannot run SUBSCRIBE, which does not end",
             hint="CREATE SINK … INTO FILES writes changes into files",
         )
-    columns = select.desc.exported.columns
-    check_flat(columns, "a file")
-    check_file_columns(columns, files.args["format"])
+    check_file_columns(select.desc.exported.columns, files.args["format"], "a file")
     if not select.desc.columns or len(set(select.desc.names)) < len(select.desc.names):
         raise InvalidOption(
             "files have at least one column, and each has a name of its own",

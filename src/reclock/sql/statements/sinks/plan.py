@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.relations import Column, TypeName
+from reclock.algebra.relations import Column, ScalarType, TypeName
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.objects import Item, ItemType
 from reclock.definitions.connections import (
@@ -46,7 +46,7 @@ from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, cluster_identifier, fold, nearest, parts
 from reclock.sql.planning.definitions import chosen_cluster, definition_text, skip_existing
 from reclock.sql.planning.registry import Skipped, plans, plans_item
-from reclock.sql.queries.columns import check_flat
+from reclock.sql.queries.columns import check_flat, check_types
 from reclock.sql.queries.index_keys import column_positions
 from reclock.sql.queries.views import expand
 from reclock.sql.statements.query.as_of import plan_as_of
@@ -177,13 +177,23 @@ def define_sink(
 
 
 def _check_types(columns: Sequence[Column], target: Target) -> None:
-    """Arrays and intervals are values of JSON messages and columns of PostgreSQL tables. Raises
-    ``UnsupportedSql``."""
+    """JSON and PostgreSQL tables have arrays and intervals; Delta and Iceberg tables have arrays.
+    Raises ``UnsupportedSql``."""
     match target:
         case PostgresTarget(key=key) | KafkaTarget(format=Json(), key=key):
+            check_types(columns, "a sink", lambda type: type.is_stored)
             check_flat([column for column in columns if column.name in key], "the key of a sink")
+        case FilesTarget(format=format):
+            check_file_columns(columns, format, "a sink")
+        case DeltaTarget() | IcebergTarget():
+            check_types(columns, "a sink", _is_of_tables)
         case _:
             check_flat(columns, "a sink")
+
+
+def _is_of_tables(type: ScalarType) -> bool:
+    """Whether Parquet has the type. An interval is none: readers would find a struct."""
+    return type.is_stored and type.name is not TypeName.INTERVAL
 
 
 def _continued(node: CreateSinkStatement, catalog: PlannerCatalog) -> Continued | None:
@@ -241,13 +251,20 @@ def _(into: DeltaInto, on: RelationEntry, names: NameResolver) -> Target:
 
 @_target.register
 def _(into: FilesInto, on: RelationEntry, names: NameResolver) -> Target:
-    format = into.args["format"]
-    check_file_columns(on.desc.columns, format)
-    return FilesTarget(relative_path(into.args["path"].name, "folder", "sinks"), format)
+    path = relative_path(into.args["path"].name, "folder", "sinks")
+    return FilesTarget(path, into.args["format"])
 
 
-def check_file_columns(columns: Sequence[Column], format: str) -> None:
-    """Raises ``UnsupportedSql`` unless files of the format can have the columns, which are flat."""
+def check_file_columns(columns: Sequence[Column], format: str, kind: str) -> None:
+    """Raises ``UnsupportedSql`` unless files of the format, which ``kind`` writes, can have the
+    columns: JSON has arrays and intervals, and Parquet has arrays."""
+    match format:
+        case "JSON":
+            check_types(columns, kind, lambda type: type.is_stored)
+        case "PARQUET":
+            check_types(columns, kind, _is_of_tables)
+        case _:
+            check_flat(columns, kind)
     for column in columns:
         if format == "CSV" and column.type.name is TypeName.BYTEA:
             raise UnsupportedSql(
