@@ -24,6 +24,7 @@ from reclock.errors import (
     SinkKeyNotUnique,
     TargetChanged,
     TargetUnavailable,
+    UnsupportedSql,
 )
 
 SOLD = "CREATE TABLE sold (id int NOT NULL, word text, amount numeric(10,2))"
@@ -271,3 +272,9 @@ def test_an_enum_arrives_as_its_labels(world: World, target: Target) -> None:
         (2, None, None),
         (3, "great", []),
     ]
+
+
+def test_a_record_is_no_column_of_a_table(world: World) -> None:
+    world.sql("CREATE VIEW pairs AS SELECT id, ROW(word, amount) AS pair FROM sold")
+    with pytest.raises(UnsupportedSql, match='"pair" has type record'):
+        world.sql(SINK.replace("FROM sold", "FROM pairs"))

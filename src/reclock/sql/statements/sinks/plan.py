@@ -181,7 +181,7 @@ def _check_types(columns: Sequence[Column], target: Target) -> None:
     Raises ``UnsupportedSql``."""
     match target:
         case PostgresTarget(key=key) | KafkaTarget(format=Json(), key=key):
-            check_types(columns, "a sink", lambda type: type.is_stored)
+            check_types(columns, "a sink", lambda type: type.base.is_stored)
             check_flat([column for column in columns if column.name in key], "the key of a sink")
         case FilesTarget(format=format):
             check_file_columns(columns, format, "a sink")
@@ -260,7 +260,7 @@ def check_file_columns(columns: Sequence[Column], format: str, kind: str) -> Non
     columns: JSON has arrays and intervals, and Parquet has arrays."""
     match format:
         case "JSON":
-            check_types(columns, kind, lambda type: type.is_stored)
+            check_types(columns, kind, lambda type: type.base.is_stored)
         case "PARQUET":
             check_types(columns, kind, _is_of_tables)
         case _:
