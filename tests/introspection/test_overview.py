@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from fixtures.stalled import stall
@@ -20,6 +20,7 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import Timestamp
 from reclock.consensus.objects.statistics import Total
 from reclock.consensus.objects.statuses import Status
+from reclock.errors import UpstreamUnavailable
 from reclock.introspection.delays import delaying_object, with_derived
 from reclock.introspection.overview import (
     STAIRS,
@@ -45,6 +46,7 @@ from reclock.introspection.page import (
     size,
     stairs_path,
 )
+from reclock.pipeline import source_steps
 from reclock.quality.docs_index import Entry
 from reclock.reclocking.mint import Binding
 from reclock.reclocking.remap import Remap
@@ -283,6 +285,19 @@ def test_a_stalled_source_holds_back_a_view_that_has_all_of_it(
     source, view = overview_of(stalled_view[0]).objects
     assert (source.status, source.culprit) == ("stalled", None)
     assert (view.status, view.culprit) == ("late", "reclock.public.s")
+
+
+def test_a_source_whose_upstream_does_not_answer_waits_for_the_next_tick(
+    stalled_view: tuple[Environment, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unavailable(*_: object) -> NoReturn:
+        raise UpstreamUnavailable("the server does not answer")
+
+    environment, id = stalled_view
+    monkeypatch.setattr(source_steps, "_ingest_at_possible_time", unavailable)
+    with pytest.raises(UpstreamUnavailable):
+        source_steps.ingest(environment, "s", 1, owner="tests")
+    assert object_of(environment, id).object.hint == "the next tick tries again"
 
 
 def test_a_source_without_its_history_is_held_back_by_its_backfill(tmp_path: Path) -> None:
