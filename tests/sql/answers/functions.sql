@@ -69,4 +69,4 @@ SELECT NULLIF(a, g), NULLIF(a::smallint, 3), NULLIF(g, a), NULLIF(a, d), NULLIF(
 SELECT concat(VARIADIC ARRAY['a', NULL, 'b']), concat(VARIADIC ARRAY['a', b]), concat_ws('-', VARIADIC ARRAY[a, 2]) FROM t
 SELECT concat(VARIADIC string_to_array(b, 'a')), concat_ws(',', VARIADIC ARRAY[a]::int[] || 5), concat(VARIADIC NULL::text[]) FROM t
 SELECT format('%s %I', VARIADIC ARRAY['a', 'b c']), num_nulls(VARIADIC ARRAY[a, NULL]), num_nonnulls(VARIADIC ARRAY[a, NULL]) FROM t
-SELECT jsonb_build_array(VARIADIC ARRAY[1, a]), jsonb_build_array(VARIADIC string_to_array('a,b', ',')), jsonb_build_object(VARIADIC ARRAY['k', b])::text, jsonb_extract_path_text('{"a": {"b": 3}}', VARIADIC ARRAY['a', 'b']) FROM t
+SELECT jsonb_build_array(VARIADIC ARRAY[1, a])::text, jsonb_build_array(VARIADIC string_to_array('a,b', ','))::text, jsonb_build_object(VARIADIC ARRAY['k', b])::text, jsonb_extract_path_text('{"a": {"b": 3}}', VARIADIC ARRAY['a', 'b']) FROM t
