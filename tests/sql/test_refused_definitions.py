@@ -245,6 +245,7 @@ HINTS = {
     "SELECT a.carrier FROM flights, airlines b": "it is not in the FROM clause",
     "SELECT carrier FROM flights, airlines": "put the relation's name in front",
     "DROP SOURCE flights": "CASCADE",
+    "CREATE SOURCE s (a int) FROM FILES (PATH 'landing') FORMAT CSV": "S3 also reads files",
 }
 
 

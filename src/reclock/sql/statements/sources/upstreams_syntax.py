@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from sqlglot import exp
@@ -188,22 +189,6 @@ def _shard_start(parser: StatementParser) -> ShardStart:
 _GENERATORS = ("COUNTER", "AUCTION", "TPCH")
 
 
-def upstream(parser: StatementParser) -> exp.Expression:
-    if parser.accept("LOAD", "GENERATOR"):
-        return _load_generator(parser)
-    if parser.accept("KAFKA"):
-        return _kafka(parser)
-    if parser.accept("KINESIS"):
-        return _kinesis(parser)
-    if parser.accept("PUBNUB"):
-        return _pubnub(parser)
-    if parser.accept("POSTGRES"):
-        return _postgres(parser)
-    if not parser.accept("S3"):
-        parser.unsupported("CREATE SOURCE FROM")
-    return _objects(parser)
-
-
 def _load_generator(parser: StatementParser) -> LoadGeneratorFrom:
     if not parser.accept_any(_GENERATORS):
         parser.unsupported("LOAD GENERATOR")
@@ -298,6 +283,27 @@ def _upstream_column(parser: StatementParser) -> exp.Column:
     if not 2 <= len(names) <= 3:
         parser.raise_error("Expected table.column or schema.table.column")
     return exp.Column(this=names[-1], table=names[-2], db=names[0] if len(names) == 3 else None)
+
+
+_UPSTREAMS: Mapping[str, Callable[[StatementParser], exp.Expression]] = {
+    "S3": _objects,
+    "KAFKA": _kafka,
+    "KINESIS": _kinesis,
+    "POSTGRES": _postgres,
+    "PUBNUB": _pubnub,
+}
+
+
+def upstream(parser: StatementParser) -> exp.Expression:
+    if parser.accept("LOAD", "GENERATOR"):
+        return _load_generator(parser)
+    if not parser.accept_any(_UPSTREAMS):
+        parser.unsupported(
+            "CREATE SOURCE FROM",
+            hint=f"what follows FROM is {', '.join(_UPSTREAMS)} or LOAD GENERATOR; S3 also reads "
+            "files in folders of this machine",
+        )
+    return _UPSTREAMS[parser.last_word](parser)
 
 
 @generates(LoadGeneratorFrom)
