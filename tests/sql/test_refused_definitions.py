@@ -246,6 +246,11 @@ HINTS = {
     "SELECT carrier FROM flights, airlines": "put the relation's name in front",
     "DROP SOURCE flights": "CASCADE",
     "CREATE SOURCE s (a int) FROM FILES (PATH 'landing') FORMAT CSV": "S3 also reads files",
+    "DESCRIBE flights": "SHOW COLUMNS",
+    "OPTIMIZE flights": "reclock maintain",
+    "SELECT carrier FROM flights TIMESTAMP AS OF '2026-01-01'": "at the end of the query",
+    "SELECT carrier FROM flights QUALIFY row_number() OVER () = 1": "a query around",
+    "SELECT * EXCEPT (carrier) FROM flights": "name the columns",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reclock.errors.functions_elsewhere import WRITTEN_INSTEAD
 from reclock.errors.names import quoted_name
 from reclock.errors.root import ReclockError
 
@@ -124,14 +125,15 @@ class UnknownFunction(ReclockError):
     sqlstate = "42883"
 
     def __init__(self, name: str, argument_types: list[str], *, hint: str | None = None) -> None:
-        super().__init__(
-            f"function {name}({', '.join(argument_types)}) does not exist",
-            hint=hint
-            or (
-                "no function matches the given name and argument types; you might need to "
-                "add explicit casts"
-            ),
-        )
+        if hint is None:
+            instead = WRITTEN_INSTEAD.get(name)
+            hint = (
+                f"PostgreSQL's way of writing it: {instead}"
+                if instead is not None
+                else "no function matches the given name and argument types; you might need to add "
+                "explicit casts"
+            )
+        super().__init__(f"function {name}({', '.join(argument_types)}) does not exist", hint=hint)
         self.name, self.argument_types = name, argument_types
 
 

@@ -12,7 +12,6 @@ from reclock.errors import (
     AggregateNotAllowed,
     NotComposite,
     SqlSyntaxError,
-    UnknownFunction,
     UnsupportedSql,
     WithinGroupRequired,
 )
@@ -112,9 +111,7 @@ def _plain_call(name: str, values: list[Planned], context: ExprContext) -> Typed
     if name in ROW_FUNCTIONS:
         return _elements(name, values, context)
     if name in _OPERATOR_NAMES or not name.isidentifier():
-        raise UnknownFunction(
-            name, ["unknown" if value.type is None else str(value.type) for value in values]
-        )
+        raise unknown_function([name], values)
     return call(name, values)
 
 

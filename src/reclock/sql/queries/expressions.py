@@ -37,7 +37,7 @@ from reclock.sql.queries.planned import (
 )
 from reclock.sql.queries.record_values import fields, is_record, record_of, whole_row
 from reclock.sql.queries.scope import Scope
-from reclock.sql.syntax.consumption import written
+from reclock.sql.syntax.consumption import unsupported_clause
 from reclock.sql.syntax.dialect import to_sql
 
 
@@ -100,7 +100,7 @@ def reject_unsupported(node: exp.Expr, *handled: str) -> None:
     no part is ignored."""
     for name, value in node.args.items():
         if name not in handled and value not in (None, False, []):
-            raise UnsupportedSql(f"not supported here: {written(node, name)}")
+            raise unsupported_clause(node, name)
 
 
 def reject_rows(values: Sequence[Planned], where: str) -> None:

@@ -92,7 +92,7 @@ def check_consumed(node: exp.Expr) -> None:
                 or _is_word(part, value)
             ):
                 continue
-            raise UnsupportedSql(f"not supported here: {written(part, name)}")
+            raise unsupported_clause(part, name)
 
 
 def _is_word(node: exp.Expr, value: Any) -> bool:
@@ -101,7 +101,22 @@ def _is_word(node: exp.Expr, value: Any) -> bool:
     return isinstance(node, nodes.Statement) and isinstance(value, bool | str)
 
 
-def written(node: exp.Expr, name: str) -> str:
+_AS_OF = "AS OF at the end of the query: SELECT … AS OF '2026-01-31 12:00'"
+_INSTEAD = {
+    "except_": "name the columns that are wanted",
+    "qualify": "filter the window function's value in a query around: SELECT * FROM (…) WHERE …",
+    "version": _AS_OF,
+    "when": _AS_OF,
+}
+"""By the parser's name for a clause that other dialects have: what to write."""
+
+
+def unsupported_clause(node: exp.Expr, name: str) -> UnsupportedSql:
+    """The error for a clause that nothing has read."""
+    return UnsupportedSql(f"not supported here: {_written(node, name)}", hint=_INSTEAD.get(name))
+
+
+def _written(node: exp.Expr, name: str) -> str:
     """The clause by the parser's word for it, and as SQL."""
     value: Any = dict.get(node.args, name)
     clause = name.strip("_").upper().replace("_", " ")
