@@ -95,8 +95,15 @@ def test_values_of_every_type_arrive(client: reclock.Client, read: Read) -> None
         "tz": "timestamp",
         "raw": "binary",
     }
-    assert frame.rdd.getNumPartitions() == 3
     assert rows(frame) == answer(client, "SELECT * FROM kinds")
+
+
+@pytest.mark.parametrize("read", ["wire"], indirect=True)
+def test_a_server_divides_rows_by_hash(client: reclock.Client, read: Read) -> None:
+    frame = read("numbers", numPartitions=3)
+    assert frame.rdd.getNumPartitions() == 3
+    assert rows(frame) == answer(client, "SELECT * FROM numbers")
+    assert read("numbers").rdd.getNumPartitions() == 1
 
 
 def test_a_frame_stays_at_its_time(orders: reclock.Client, read: Read) -> None:
@@ -284,6 +291,8 @@ from pyspark.sql import SparkSession
 spark = SparkSession.builder.remote("local[1]").getOrCreate()
 reader = spark.read.format("reclock").option("home", sys.argv[1])
 print(type(spark).__module__, reader.load("numbers").where("n <= 10").count())
+changes = reader.option("changes", "true").option("numPartitions", 3)
+print(changes.load("numbers").agg({"mz_diff": "sum"}).first()[0])
 spark.stop()
 """
 
@@ -296,4 +305,6 @@ def test_spark_connect_finds_the_source_of_an_installed_reclock(sql_server: SqlS
         text=True,
         check=False,
     )
-    assert process.stdout.split() == ["pyspark.sql.connect.session", "10"], process.stderr[-3000:]
+    assert process.stdout.split() == ["pyspark.sql.connect.session", "10", "1000"], process.stderr[
+        -3000:
+    ]

@@ -7,19 +7,21 @@ import socket
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from reclock.adapter.context.results import Result
 from reclock.adapter.context.texts import texts
+from reclock.adapter.query.file_parts import FilePart, UpdateRange, file_parts, read_part
 from reclock.adapter.session.session import Session
 from reclock.adapter.statement_context import Answer
 from reclock.algebra.relations import TEXT, Column
 from reclock.client.change_stream import ChangeStream, Messages
 from reclock.client.client import Client
-from reclock.client.parameters import execute_with
+from reclock.client.parameters import execute_with, prepare_with
 from reclock.client.query_result import QueryResult
 from reclock.client.statements import (
     NO_LIMITS,
@@ -89,15 +91,39 @@ class EmbeddedClient(Client):
             stream.close()
         self._close()
 
+    def file_parts(
+        self,
+        query: str,
+        params: Params,
+        updates: UpdateRange,
+        *,
+        has_times: bool,
+        count: int | None = None,
+    ) -> list[FilePart] | None:
+        """The rows or changes of a query in parts, for processes that read them with ``part``. See
+        ``adapter.query.file_parts``."""
+        with self._unlimited_session() as session:
+            prepared, values = prepare_with(session, query, parameter_values(params))
+            divide = partial(file_parts, updates=updates, has_times=has_times, count=count)
+            return session.use_plan(prepared, values, divide)
+
+    def part(self, part: FilePart) -> Iterator[pa.RecordBatch]:
+        """The rows of one of the ``file_parts``, batch by batch. Raises what ``read_part``
+        raises."""
+        return _client_batches(read_part(self.environment, part))
+
     def _batches(self, text: str, params: Params) -> Iterator[pa.RecordBatch]:
+        with self._unlimited_session() as session:
+            answer = execute_with(session, text, parameter_values(params))
+            assert isinstance(answer, Result)
+            yield from _client_batches(answer)
+
+    @contextmanager
+    def _unlimited_session(self) -> Iterator[Session]:
         with closing(Session(self.environment, self._notice, user=self._user)) as session:
             for _ in session.execute_as_one(NO_LIMITS):
                 pass
-            answer = execute_with(session, text, parameter_values(params))
-            assert isinstance(answer, Result)
-            with closing(answer):
-                for batch in answer.batches:
-                    yield from _table(answer, [batch]).to_batches()
+            yield session
 
     def _subscribe(self, request: ChangesRequest) -> ChangeStream:
         text = request.text()
@@ -130,6 +156,12 @@ def _to_query_result(answer: Answer) -> QueryResult:
     if answer.desc is None:
         return QueryResult(answer.tag, None)
     return QueryResult(answer.tag, _table(answer, list(answer.batches)))
+
+
+def _client_batches(answer: Result) -> Iterator[pa.RecordBatch]:
+    with closing(answer):
+        for batch in answer.batches:
+            yield from _table(answer, [batch]).to_batches()
 
 
 def _table(answer: Result, batches: list[pa.RecordBatch]) -> pa.Table:

@@ -9,6 +9,7 @@ import psycopg
 from psycopg.adapt import PyFormat, Transformer
 
 from reclock.adapter.context.results import Result
+from reclock.adapter.session.prepared import PreparedStatement
 from reclock.adapter.session.session import Session
 from reclock.adapter.statement_context import Answer
 from reclock.errors import TypeMismatch
@@ -16,8 +17,17 @@ from reclock.server.values import decode, type_of
 
 
 def execute_with(session: Session, text: str, params: Sequence[Any]) -> Answer:
-    """The result of the only statement of ``text``. Values have the types that psycopg would send
-    to a server.
+    """The result of the only statement of ``text``. Raises what ``prepare_with`` raises."""
+    prepared, values = prepare_with(session, text, params)
+    answer = session.execute_prepared(prepared, values)
+    return answer if prepared.parsed is not None else Result("")
+
+
+def prepare_with(
+    session: Session, text: str, params: Sequence[Any]
+) -> tuple[PreparedStatement, list[Any]]:
+    """The only statement of ``text``, prepared, and the values of its parameters. These have the
+    types that psycopg would send to a server.
 
     Raises ``TypeMismatch`` for a value that has no type of SQL.
     """
@@ -36,5 +46,4 @@ def execute_with(session: Session, text: str, params: Sequence[Any]) -> Answer:
             values, prepared.parameter_types, transformer.formats or (), strict=True
         )
     ]
-    answer = session.execute_prepared(prepared, decoded)
-    return answer if prepared.parsed is not None else Result("")
+    return prepared, decoded

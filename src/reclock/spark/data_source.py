@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 from reclock.algebra.relations import RESERVED_COLUMNS
 from reclock.errors import InvalidOption, ReclockError
 from reclock.spark.options import SourceOptions, parse_options
+from reclock.spark.partitions import ScanPartition, plan_partitions, read_partition
 from reclock.spark.queries import Condition, RelationQuery, condition_of
 from reclock.spark.relation_scan import (
     ScanTimes,
@@ -24,7 +25,6 @@ from reclock.spark.relation_scan import (
     comparable_columns,
     open_client,
     plan_scan,
-    read_scan,
 )
 from reclock.spark.stream_reader import ChangesReader
 
@@ -93,14 +93,13 @@ class RelationReader(DataSourceReader):
         self._conditions: tuple[Condition, ...] = ()
 
     def partitions(self) -> list[InputPartition]:
-        return [InputPartition(number) for number in range(self._options.partitions)]
+        query = RelationQuery(self._options.relation, self._columns, self._conditions)
+        with open_client(self._options) as client:
+            return [*plan_partitions(client, self._options, self._times, query)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        options = self._options
-        query = RelationQuery(
-            options.relation, self._columns, self._conditions, partition.value, options.partitions
-        )
-        return read_scan(options, self._schema, self._times, query)
+        assert isinstance(partition, ScanPartition)
+        return read_partition(self._options, self._schema, partition)
 
 
 class FilteringReader(RelationReader):

@@ -36,7 +36,8 @@ class SourceOptions:
     user: str | None
     as_of: int | None
     changes: ChangeRange | None
-    partitions: int
+    partitions: int | None
+    """None: as many as suit the relation."""
     pushes_filters: bool
 
 
@@ -71,7 +72,11 @@ def parse_options(options: Mapping[str, str]) -> SourceOptions:
         user=by_name.get("user"),
         as_of=timestamp_ms(by_name["asof"]) if "asof" in by_name else None,
         changes=changes,
-        partitions=_count("numPartitions", by_name.get("numpartitions", "1")),
+        partitions=(
+            _count("numPartitions", by_name["numpartitions"])
+            if "numpartitions" in by_name
+            else None
+        ),
         pushes_filters=_boolean("pushFilters", by_name.get("pushfilters", "false")),
     )
 

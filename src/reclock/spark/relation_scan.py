@@ -1,5 +1,5 @@
 """A relation as a DataFrame reads it: its times, chosen once and the same in all tasks, and its
-rows."""
+columns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StringType, StructType
 
 from reclock.algebra.relations import DIFF_COLUMN, RESERVED_COLUMNS, TIME_COLUMN
@@ -17,7 +17,6 @@ from reclock.client.client import Client
 from reclock.client.connection import connect
 from reclock.errors import ReclockError, UnsupportedSql
 from reclock.spark.options import SourceOptions
-from reclock.spark.queries import RelationQuery
 
 _UPDATE_FIELDS = [
     pa.field(TIME_COLUMN, pa.int64(), nullable=False),
@@ -40,6 +39,11 @@ class ScanTimes:
     upper: int | None = None
     has_snapshot: bool = False
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are no times, and so no changes."""
+        return self.lower is not None and self.lower == self.upper
+
 
 def connect_client(options: SourceOptions) -> Client:
     """A client of the options' home or URL. It starts no Spark session, since it runs in a process
@@ -50,14 +54,17 @@ def connect_client(options: SourceOptions) -> Client:
 
 @contextmanager
 def open_client(options: SourceOptions) -> Iterator[Client]:
-    """As ``connect_client``. The client is closed at the end.
+    """As ``connect_client``. The client is closed at the end. Errors inside have notes."""
+    with noted_errors(), connect_client(options) as client:
+        yield client
 
-    The traceback of an error inside the block, which is all that Spark shows, has its detail and
-    hint.
-    """
+
+@contextmanager
+def noted_errors() -> Iterator[None]:
+    """The traceback of an error inside the block, which is all that Spark shows, has its detail and
+    hint."""
     try:
-        with connect_client(options) as client:
-            yield client
+        yield
     except ReclockError as error:
         add_notes(error)
         raise
@@ -130,27 +137,3 @@ def comparable_columns(client: Client, relation: str, schema: StructType) -> fro
     texts = client.sql(_TEXT_COLUMNS, [relation]).rows()
     strings = {field.name for field in schema if isinstance(field.dataType, StringType)}
     return frozenset(schema.names) - strings | {name for (name,) in texts}
-
-
-def read_scan(
-    options: SourceOptions, schema: StructType, times: ScanTimes, query: RelationQuery
-) -> Iterator[pa.RecordBatch]:
-    """The rows of one partition, with exactly the columns of ``schema``."""
-    expected = to_arrow_schema(schema, timezone="UTC")
-    with open_client(options) as client:
-        for batch in _batches(client, times, query):
-            columns = [batch.column(field.name).cast(field.type) for field in expected]
-            yield pa.RecordBatch.from_arrays(columns, schema=expected)
-
-
-def _batches(client: Client, times: ScanTimes, query: RelationQuery) -> Iterator[pa.RecordBatch]:
-    if times.upper is None:
-        return client.batches(query.text(), query.params, as_of=times.lower)
-    assert times.lower is not None
-    if times.has_snapshot:
-        return client.changes(query.text(), query.params, as_of=times.lower, up_to=times.upper)
-    if times.lower == times.upper:
-        return iter(())
-    return client.changes(
-        query.text(), query.params, as_of=times.lower - 1, up_to=times.upper, snapshot=False
-    )

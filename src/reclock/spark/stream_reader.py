@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -13,20 +12,13 @@ from pyspark.sql.types import StructType
 
 from reclock.client.client import Client
 from reclock.spark.options import SourceOptions
+from reclock.spark.partitions import ScanPartition, plan_partitions, read_partition
 from reclock.spark.queries import RelationQuery
-from reclock.spark.relation_scan import ScanTimes, connect_client, newest_time, read_scan
+from reclock.spark.relation_scan import ScanTimes, connect_client, newest_time, noted_errors
 
 _Offset = dict[str, Any]
 """``time``: changes at earlier times were read. ``snapshot``: none was, and the rows at that time
 come first."""
-
-
-@dataclass(frozen=True)
-class StreamPartition(InputPartition):
-    """One partition of a micro-batch."""
-
-    number: int
-    times: ScanTimes
 
 
 class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -40,7 +32,7 @@ class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._last: int | None = None
         """The offset at which a stream ends that reads only what was available when it began."""
         self._client: Client | None = None
-        """Asks for the newest time. Tasks open their own."""
+        """Asks for the newest time, and plans. Tasks open their own."""
 
     def initialOffset(self) -> _Offset:
         return {"time": self._times.lower, "snapshot": self._times.has_snapshot}
@@ -57,23 +49,24 @@ class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if start == end:
             return []
         times = ScanTimes(start["time"], end["time"], start["snapshot"])
-        return [StreamPartition(number, times) for number in range(self._options.partitions)]
+        query = RelationQuery(self._options.relation, self._columns)
+        with noted_errors():
+            return [*plan_partitions(self._connected(), self._options, times, query)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, StreamPartition)
-        options = self._options
-        query = RelationQuery(
-            options.relation, self._columns, (), partition.number, options.partitions
-        )
-        return read_scan(options, self._schema, partition.times, query)
+        assert isinstance(partition, ScanPartition)
+        return read_partition(self._options, self._schema, partition)
 
     def stop(self) -> None:
         if self._client is not None:
             self._client.close()
 
     def _complete_below(self) -> int:
-        if self._client is None:
-            self._client = connect_client(self._options)
-        newest = newest_time(self._client, self._options.relation)
+        newest = newest_time(self._connected(), self._options.relation)
         assert newest is not None
         return newest + 1
+
+    def _connected(self) -> Client:
+        if self._client is None:
+            self._client = connect_client(self._options)
+        return self._client

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from reclock.adapter.context.advisory_locks import SessionAdvisoryLocks
 from reclock.adapter.context.cancellation import Cancellation
@@ -37,6 +37,8 @@ from reclock.sql.statements.transactions.plan import TransactionControl
 from reclock.sql.statements.transactions.syntax import TransactionStatement
 from reclock.sql.syntax.parse import ParsedStatement, parse
 from reclock.tracing import span
+
+T = TypeVar("T")
 
 
 class Session:
@@ -166,6 +168,19 @@ class Session:
             prepared.check_unchanged(result.desc)
         return result
 
+    def use_plan(
+        self,
+        prepared: PreparedStatement,
+        values: Sequence[Any],
+        use: Callable[[StatementContext], T],
+    ) -> T:
+        """What ``use`` returns for the prepared statement, which is planned and authorized with
+        ``values`` for its parameters, and not executed."""
+        assert prepared.parsed is not None
+        self._begin_statement()
+        with self.cancellation.in_consensus(), self.transactions.statement():
+            return use(self._planned(prepared.parsed, prepared.bound(values)))
+
     def insert_all(self, inserts: Sequence[RepeatedInsert]) -> bool:
         """Execute prepared INSERTs of one row many times, in the open transaction; each is planned
         and written once.
@@ -290,12 +305,15 @@ class Session:
                 return self._execute_planned(parsed, parameters)
 
     def _execute_planned(self, parsed: ParsedStatement, parameters: Parameters) -> Answer:
+        context = self._planned(parsed, parameters)
+        return read_from_memory(context) or execute(context.planned.statement, context)
+
+    def _planned(self, parsed: ParsedStatement, parameters: Parameters) -> StatementContext:
         catalog, read_ts = self.transactions.present()
         planner = self.planner
         with span("plan"), self.cancellation.in_planning():
             planned = planner.plan_cached(parsed, catalog, parameters)
-        context = self.context(parsed, planned, catalog, read_ts, planner)
-        return read_from_memory(context) or execute(planned.statement, context)
+        return self.context(parsed, planned, catalog, read_ts, planner)
 
     def _control_transaction(self, parsed: ParsedStatement) -> Answer:
         """BEGIN, COMMIT and the like are executed in a failed block too, and need no catalog."""

@@ -1,0 +1,183 @@
+"""A query's rows or changes in parts, each of which several files of one collection hold. Processes
+read them apart from each other, and none reads another's files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from reclock.adapter.context.results import Result
+from reclock.adapter.query.queries import QueryExecution
+from reclock.adapter.statement_context import StatementContext
+from reclock.adapter.timestamps import read_time
+from reclock.algebra.ids import CollectionType, StorageCollectionId
+from reclock.algebra.relations import BIGINT, DIFF_COLUMN, TIME_COLUMN, Column, RelationDesc
+from reclock.algebra.timestamps import Timestamp
+from reclock.collections.file_groups import group_files
+from reclock.collections.files import DataFile
+from reclock.collections.version import Version
+from reclock.compute.engines.engine import CollectionInput
+from reclock.compute.reads.linear_changes import linear_changes, linear_input
+from reclock.errors import DroppedMeanwhile, NotReadable, UnknownCollection, VersionGone
+from reclock.plan.relational import Finishing, Plan
+from reclock.protocol.compute import Changes
+from reclock.runtime.environment import Environment
+from reclock.sql.statements.query.values import AsOf, Select
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateRange:
+    """The changes at times in ``[lower, upper)``. With ``has_snapshot``, the rows at ``lower`` stand
+    for all changes up to that time."""
+
+    lower: Timestamp
+    upper: Timestamp
+    has_snapshot: bool = False
+
+    @property
+    def first(self) -> Timestamp:
+        """The first time that must be told apart from earlier ones."""
+        return self.lower if self.has_snapshot else Timestamp(self.lower - 1)
+
+    @property
+    def last(self) -> Timestamp:
+        return Timestamp(self.upper - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class FilePart:
+    """What some files of a collection hold of a query. It can be pickled."""
+
+    relations: str
+    """The names of the relations that the query reads, for errors."""
+    plan: Plan
+    desc: RelationDesc
+    """The query's columns."""
+    collection: StorageCollectionId
+    version: int
+    files: tuple[DataFile, ...]
+    """Files of that version of the collection."""
+    updates: UpdateRange
+    has_times: bool
+    """Whether each row is followed by ``mz_timestamp`` and ``mz_diff``. Otherwise ``updates`` has
+    one time, and each row comes as often as the query answers it then."""
+
+
+def file_parts(
+    context: StatementContext, updates: UpdateRange, *, has_times: bool, count: int | None
+) -> list[FilePart] | None:
+    """The planned query in parts, at most ``count``: each update in one of them. Updates of equal
+    rows at one time that are no deletions may be in different parts.
+
+    None if files alone do not answer the query, because it does more than filter and project one
+    collection. Raises what reading the query at these times raises.
+    """
+    select = context.planned.statement
+    assert isinstance(select, Select)
+    environment = context.environment
+    at_last = replace(select, as_of=AsOf(updates.last))
+    query = QueryExecution(context, at_last, changes=Changes(updates.first))
+    ready = query.prepare()
+    get = linear_input(ready.plan)
+    if get is None or select.finishing != Finishing() or not _has_files(get.collection):
+        return None
+    holds = environment.stores.shared_holds
+    with (
+        read_time.held_readable(
+            environment,
+            updates.last,
+            ready.groups,
+            cancellation=context.cancellation,
+            notice=context.notice,
+            name_of=query.name_of,
+        ),
+        holds.held(ready.groups, updates.first),
+    ):
+        version = _complete_version(environment, get.collection, updates.last)
+    if version is None:
+        return None
+    if updates.first < version.since:
+        name = query.name_of(get.collection.group)
+        raise NotReadable(name, at=updates.first, since=version.since, upper=version.upper)
+    files = version.files(lower=updates.lower, upper=updates.upper)
+    if updates.has_snapshot:
+        files = version.files(upper=updates.upper)
+    return [
+        FilePart(
+            query.name_of(get.collection.group),
+            ready.plan,
+            select.desc,
+            get.collection,
+            version.number,
+            tuple(group),
+            updates,
+            has_times,
+        )
+        for group in group_files(files, updates.lower, updates.upper, count) or [[]]
+    ]
+
+
+def _has_files(id: StorageCollectionId) -> bool:
+    """Whether its files have its rows as a plan reads them."""
+    return id.has_times and id.collection in (CollectionType.RECLOCKED, CollectionType.TABLE)
+
+
+def _complete_version(
+    environment: Environment, id: StorageCollectionId, at: Timestamp
+) -> Version | None:
+    """A version that has all updates up to ``at``, which are published; None if the table WAL has
+    some that cannot be applied."""
+    if id.collection is not CollectionType.TABLE:
+        return environment.stores.lake.open(id).pin()
+    tables = environment.stores.tables
+    tables.apply(through=at)
+    tables.forget(id.source_id)
+    table = tables.pin([id.source_id], at)[id.source_id]
+    return table.version if not table.tail.num_rows else None
+
+
+def read_part(environment: Environment, part: FilePart) -> Result:
+    """The rows of the part. Reads its files alone.
+
+    While the rows are read, ``NotReadable`` is raised if the collection was compacted beyond the
+    part's times, ``VersionGone`` if its files were deleted after a compaction, and
+    ``DroppedMeanwhile``.
+    """
+    desc = part.desc
+    if part.has_times:
+        columns = (Column(name, BIGINT, is_nullable=False) for name in (TIME_COLUMN, DIFF_COLUMN))
+        desc = RelationDesc((*desc.columns, *columns))
+    return Result("SELECT", desc, _batches(environment, part)).with_blanks()
+
+
+def _batches(environment: Environment, part: FilePart) -> Iterator[pa.RecordBatch]:
+    stores, updates = environment.stores, part.updates
+    try:
+        with stores.shared_holds.held([part.collection.group], updates.first):
+            newest = stores.lake.open(part.collection).pin()
+            version = replace(newest, number=part.version, all_files=part.files)
+            engine, input = environment.runtime.engines.small, CollectionInput(version)
+            with version.reading():
+                if part.has_times:
+                    answer = linear_changes(
+                        engine,
+                        part.plan,
+                        input,
+                        updates.lower,
+                        updates.upper,
+                        with_snapshot=updates.has_snapshot,
+                    )
+                else:
+                    inputs = {part.collection: input}
+                    answer = engine.run(part.plan, Finishing(), inputs, updates.last)
+                yield from answer.batches
+    except VersionGone as gone:
+        raise VersionGone(part.relations, version=part.version) from gone
+    except UnknownCollection as unknown:
+        raise DroppedMeanwhile(part.relations) from unknown
+    except NotReadable as error:
+        raise NotReadable(
+            part.relations, at=error.at, since=error.since, upper=error.upper
+        ) from error
