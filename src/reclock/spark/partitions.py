@@ -16,7 +16,7 @@ from reclock.adapter.query.file_parts import FilePart, UpdateRange
 from reclock.algebra.timestamps import Timestamp
 from reclock.client.client import Client
 from reclock.client.embedded import EmbeddedClient
-from reclock.errors import VersionGone
+from reclock.errors import DroppedMeanwhile, VersionGone
 from reclock.spark.options import SourceOptions
 from reclock.spark.queries import RelationQuery
 from reclock.spark.relation_scan import ScanTimes, open_client
@@ -67,8 +67,8 @@ def _file_parts(
 def read_partition(
     options: SourceOptions, schema: StructType, partition: ScanPartition
 ) -> Iterator[pa.RecordBatch]:
-    """The partition's rows, with exactly the columns of ``schema``. Raises ``VersionGone`` if its
-    files were deleted after a compaction, and no query answers its rows."""
+    """The partition's rows, with exactly the columns of ``schema``. Raises what
+    ``read_part`` raises if the files are gone, unless the partition has a query."""
     expected = to_arrow_schema(schema, timezone="UTC")
     with open_client(options) as client:
         for batch in _batches(client, partition):
@@ -83,9 +83,9 @@ def _batches(client: Client, partition: ScanPartition) -> Iterator[pa.RecordBatc
         batches = client.part(part)
         try:
             first = list(islice(batches, 1))
-        except VersionGone as gone:
+        except (VersionGone, DroppedMeanwhile) as gone:
             if query is None:
-                gone.hint = "load the relation again, at the same time if history is retained"
+                gone.hint = "load the relation again"
                 raise
         else:
             yield from chain(first, batches)

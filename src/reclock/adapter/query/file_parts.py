@@ -5,26 +5,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from reclock.adapter.context.results import Result
 from reclock.adapter.query.queries import QueryExecution
 from reclock.adapter.statement_context import StatementContext
-from reclock.adapter.timestamps import read_time
+from reclock.adapter.timestamps import read_time, readiness
 from reclock.algebra.ids import CollectionType, StorageCollectionId
 from reclock.algebra.relations import BIGINT, DIFF_COLUMN, TIME_COLUMN, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.file_groups import group_files
 from reclock.collections.files import DataFile
 from reclock.collections.version import Version
-from reclock.compute.engines.engine import CollectionInput
+from reclock.compute.engines.engine import Answer, CollectionInput
 from reclock.compute.reads.linear_changes import linear_changes, linear_input
 from reclock.errors import DroppedMeanwhile, NotReadable, UnknownCollection, VersionGone
 from reclock.plan.relational import Finishing, Plan
 from reclock.protocol.compute import Changes
 from reclock.runtime.environment import Environment
 from reclock.sql.statements.query.values import AsOf, Select
+
+if TYPE_CHECKING:
+    from reclock.compute.engines.duckdb import DuckDbEngine
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +75,19 @@ def file_parts(
     """The planned query in parts, at most ``count``: each update in one of them. Updates of equal
     rows at one time that are no deletions may be in different parts.
 
-    None if files alone do not answer the query, because it does more than filter and project one
-    collection. Raises what reading the query at these times raises.
+    None if files alone do not answer the query: it does more than filter and project one
+    collection, whose files must be there and have every update. Raises what reading the query at
+    these times raises.
     """
+    try:
+        return _file_parts(context, updates, has_times=has_times, count=count)
+    except readiness.Unavailable:
+        return None  # a query may do without a broken index, and names what it cannot read
+
+
+def _file_parts(
+    context: StatementContext, updates: UpdateRange, *, has_times: bool, count: int | None
+) -> list[FilePart] | None:
     select = context.planned.statement
     assert isinstance(select, Select)
     environment = context.environment
@@ -139,11 +153,10 @@ def _complete_version(
 
 
 def read_part(environment: Environment, part: FilePart) -> Result:
-    """The rows of the part. Reads its files alone.
+    """The rows of the part. Reads its files alone, which stay as they are whatever is compacted.
 
-    While the rows are read, ``NotReadable`` is raised if the collection was compacted beyond the
-    part's times, ``VersionGone`` if its files were deleted after a compaction, and
-    ``DroppedMeanwhile``.
+    While the rows are read, ``VersionGone`` is raised if the files were deleted after a compaction,
+    and ``DroppedMeanwhile`` if the whole collection was.
     """
     desc = part.desc
     if part.has_times:
@@ -153,31 +166,26 @@ def read_part(environment: Environment, part: FilePart) -> Result:
 
 
 def _batches(environment: Environment, part: FilePart) -> Iterator[pa.RecordBatch]:
-    stores, updates = environment.stores, part.updates
     try:
-        with stores.shared_holds.held([part.collection.group], updates.first):
-            newest = stores.lake.open(part.collection).pin()
-            version = replace(newest, number=part.version, all_files=part.files)
-            engine, input = environment.runtime.engines.small, CollectionInput(version)
-            with version.reading():
-                if part.has_times:
-                    answer = linear_changes(
-                        engine,
-                        part.plan,
-                        input,
-                        updates.lower,
-                        updates.upper,
-                        with_snapshot=updates.has_snapshot,
-                    )
-                else:
-                    inputs = {part.collection: input}
-                    answer = engine.run(part.plan, Finishing(), inputs, updates.last)
-                yield from answer.batches
+        newest = environment.stores.lake.open(part.collection).pin()
+        version = replace(newest, number=part.version, all_files=part.files)
+        with version.reading():
+            yield from _answer(environment.runtime.engines.small, part, version).batches
     except VersionGone as gone:
         raise VersionGone(part.relations, version=part.version) from gone
     except UnknownCollection as unknown:
         raise DroppedMeanwhile(part.relations) from unknown
-    except NotReadable as error:
-        raise NotReadable(
-            part.relations, at=error.at, since=error.since, upper=error.upper
-        ) from error
+
+
+def _answer(engine: DuckDbEngine, part: FilePart, version: Version) -> Answer:
+    input, updates = CollectionInput(version), part.updates
+    if not part.has_times:
+        return engine.run(part.plan, Finishing(), {part.collection: input}, updates.last)
+    return linear_changes(
+        engine,
+        part.plan,
+        input,
+        updates.lower,
+        updates.upper,
+        with_snapshot=updates.has_snapshot,
+    )

@@ -4,16 +4,20 @@ projections."""
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from reclock.algebra.relations import BIGINT, DIFF_COLUMN, TIME_COLUMN, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute import rendering
-from reclock.compute.engines.duckdb import NAME, DuckDbEngine
+from reclock.compute.engines.database import NAME
 from reclock.compute.engines.engine import Answer, CollectionInput
 from reclock.compute.narrowing import narrowed
 from reclock.compute.operators.rules import EngineRelation, columns
 from reclock.plan.relational import Filter, Finishing, Get, Plan, Project
 from reclock.plan.temporal import is_temporal_filter
+
+if TYPE_CHECKING:
+    from reclock.compute.engines.duckdb import DuckDbEngine
 
 _UPDATES = "updates"
 _UPDATE_COLUMNS = (
