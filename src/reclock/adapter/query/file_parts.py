@@ -21,7 +21,14 @@ from reclock.collections.files import DataFile
 from reclock.collections.version import Version
 from reclock.compute.engines.engine import Answer, CollectionInput
 from reclock.compute.reads.linear_changes import linear_changes, linear_input
-from reclock.errors import DroppedMeanwhile, NotReadable, UnknownCollection, VersionGone
+from reclock.errors import (
+    DroppedMeanwhile,
+    NotBegun,
+    NotReadable,
+    OutputFailed,
+    UnknownCollection,
+    VersionGone,
+)
 from reclock.plan.relational import Finishing, Plan
 from reclock.protocol.compute import Changes
 from reclock.runtime.environment import Environment
@@ -76,13 +83,12 @@ def file_parts(
     rows at one time that are no deletions may be in different parts.
 
     None if files alone do not answer the query: it does more than filter and project one
-    collection, whose files must be there and have every update. Raises what reading the query at
-    these times raises.
+    collection, whose files must be there and have every update of these times.
     """
     try:
         return _file_parts(context, updates, has_times=has_times, count=count)
-    except readiness.Unavailable:
-        return None  # a query may do without a broken index, and names what it cannot read
+    except (*readiness.Unavailable, NotReadable, NotBegun, OutputFailed):
+        return None  # a query may do without an index, or raises the error with the right names
 
 
 def _file_parts(
@@ -110,11 +116,8 @@ def _file_parts(
         holds.held(ready.groups, updates.first),
     ):
         version = _complete_version(environment, get.collection, updates.last)
-    if version is None:
+    if version is None or updates.first < version.since:
         return None
-    if updates.first < version.since:
-        name = query.name_of(get.collection.group)
-        raise NotReadable(name, at=updates.first, since=version.since, upper=version.upper)
     files = version.files(lower=updates.lower, upper=updates.upper)
     if updates.has_snapshot:
         files = version.files(upper=updates.upper)
