@@ -156,7 +156,7 @@ def compare() -> None:
         ours = _Ours(environment, SCALE)
         ours.tick()
         ours.refresh_all()
-        lake = _LakeOnSpark(environment)
+        lake = _LakeOnSpark(environment, Path(folder))
         for batch in range(1, COMPARED + 1):
             now[0] = Timestamp(now[0] + 1000 * replaced)
             ours.tick()
@@ -353,12 +353,14 @@ class _LakeOnSpark:
     """Spark over the Delta tables of the source's collections."""
 
     environment: Environment
+    folder: Path
 
     def __post_init__(self) -> None:
         self._spark = self.environment.runtime.engines.spark()
 
     def take(self, ours: _Ours) -> None:
-        """Make the rows as of now the tables of the queries."""
+        """Make the rows as of now the tables of the queries. They are written to files, so that not
+        each query sums up the updates."""
         stores = self.environment.stores
         collections = {
             entry.name.item: entry.collection for entry in stores.planner_catalog().relations()
@@ -376,7 +378,9 @@ class _LakeOnSpark:
                 .where("copies <> 0")
             )
             rows = counted.selectExpr(*columns, "explode(sequence(1, copies)) AS copy")
-            rows.drop("copy").createOrReplaceTempView(name)
+            path = str(self.folder / "rows" / name)
+            rows.drop("copy").write.mode("overwrite").parquet(path)
+            self._spark.read.parquet(path).createOrReplaceTempView(name)
 
     def anew(self, name: str) -> Rows:
         query = TPCH_VIEWS[name].replace("0.9 * avg(l_quantity)", _AVERAGE_IN_SPARK)
