@@ -30,7 +30,8 @@ from reclock.sql.statements.copy.formats import BinaryFormat, CopyFormat, LineFo
 from reclock.sql.statements.copy.syntax import CopyFiles, CopyStatement
 from reclock.sql.statements.query.plan import plan_bare_query, plan_query_statement
 from reclock.sql.statements.query.values import Select
-from reclock.sql.statements.sinks.plan import check_file_columns, relative_path
+from reclock.sql.statements.sinks.column_types import check_file_columns
+from reclock.sql.statements.sinks.plan import relative_path
 from reclock.sql.statements.sources.name_resolver import NameResolver
 from reclock.sql.statements.subscribe.plan import SubscribeQuery, plan_subscribe
 from reclock.sql.statements.subscribe.syntax import SubscribeStatement

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.relations import Column, ScalarType, TypeName
+from reclock.algebra.relations import Column, TypeName
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.objects import Item, ItemType
 from reclock.definitions.connections import (
@@ -46,10 +46,10 @@ from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, cluster_identifier, fold, nearest, parts
 from reclock.sql.planning.definitions import chosen_cluster, definition_text, skip_existing
 from reclock.sql.planning.registry import Skipped, plans, plans_item
-from reclock.sql.queries.columns import check_flat, check_types
 from reclock.sql.queries.index_keys import column_positions
 from reclock.sql.queries.views import expand
 from reclock.sql.statements.query.as_of import plan_as_of
+from reclock.sql.statements.sinks.column_types import check_column_types
 from reclock.sql.statements.sinks.syntax import (
     CreateSinkStatement,
     DeltaInto,
@@ -159,7 +159,7 @@ def define_sink(
     """
     names = NameResolver(catalog, session)
     target = _target(node.args["target"], on, names)
-    _check_types(on.desc.exported.columns, target)
+    check_column_types(on.desc.exported.columns, target)
     with_snapshot = True
     for option in node.args.get("options") or ():
         name, value = fold(option.this), option.args["value"]
@@ -174,26 +174,6 @@ def define_sink(
     if not with_snapshot and not isinstance(target, KafkaTarget | FilesTarget):
         raise InvalidOption("a table holds every row: its sink begins with a snapshot")
     return SinkDefinition(target, with_snapshot, frozenset(names.used), _continued(node, catalog))
-
-
-def _check_types(columns: Sequence[Column], target: Target) -> None:
-    """JSON and PostgreSQL tables have arrays and intervals; Delta and Iceberg tables have arrays.
-    Raises ``UnsupportedSql``."""
-    match target:
-        case PostgresTarget(key=key) | KafkaTarget(format=Json(), key=key):
-            check_types(columns, "a sink", lambda type: type.base.is_stored)
-            check_flat([column for column in columns if column.name in key], "the key of a sink")
-        case FilesTarget(format=format):
-            check_file_columns(columns, format, "a sink")
-        case DeltaTarget() | IcebergTarget():
-            check_types(columns, "a sink", _is_of_tables)
-        case _:
-            check_flat(columns, "a sink")
-
-
-def _is_of_tables(type: ScalarType) -> bool:
-    """Whether Parquet has the type. An interval is none: readers would find a struct."""
-    return type.is_stored and type.name is not TypeName.INTERVAL
 
 
 def _continued(node: CreateSinkStatement, catalog: PlannerCatalog) -> Continued | None:
@@ -253,24 +233,6 @@ def _(into: DeltaInto, on: RelationEntry, names: NameResolver) -> Target:
 def _(into: FilesInto, on: RelationEntry, names: NameResolver) -> Target:
     path = relative_path(into.args["path"].name, "folder", "sinks")
     return FilesTarget(path, into.args["format"])
-
-
-def check_file_columns(columns: Sequence[Column], format: str, kind: str) -> None:
-    """Raises ``UnsupportedSql`` unless files of the format, which ``kind`` writes, can have the
-    columns: JSON has arrays and intervals, and Parquet has arrays."""
-    match format:
-        case "JSON":
-            check_types(columns, kind, lambda type: type.base.is_stored)
-        case "PARQUET":
-            check_types(columns, kind, _is_of_tables)
-        case _:
-            check_flat(columns, kind)
-    for column in columns:
-        if format == "CSV" and column.type.name is TypeName.BYTEA:
-            raise UnsupportedSql(
-                f'CSV files have no bytea, such as "{column.name}"',
-                hint="FORMAT PARQUET and JSON have it",
-            )
 
 
 def relative_path(path_text: str, kind: str, setting: str) -> str:

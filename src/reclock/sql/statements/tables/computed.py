@@ -12,7 +12,7 @@ from sqlglot import exp
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import BIGINT, Column, RelationDesc
 from reclock.algebra.zones import UTC_NAME
-from reclock.errors import AggregateNotAllowed, InvalidConstraint, TypeMismatch, UnsupportedSql
+from reclock.errors import AggregateNotAllowed, InvalidConstraint, UnsupportedSql
 from reclock.plan.build import compute
 from reclock.plan.relational import Get, Plan
 from reclock.plan.scalar_trees import columns_of, move_columns
@@ -20,13 +20,12 @@ from reclock.plan.scalars import ColumnRef, Scalar
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.names import QualifiedName
 from reclock.sql.parameters import NO_PARAMETERS
-from reclock.sql.queries.coercion import assign
 from reclock.sql.queries.expressions import ExprContext, scalar
 from reclock.sql.queries.limits import NoSubqueries
-from reclock.sql.queries.planned import scalar_of
 from reclock.sql.queries.scope import Scope
 from reclock.sql.session_zone import planned_in
 from reclock.sql.statements.tables.syntax import CreateTableStatement, TableColumn
+from reclock.sql.statements.tables.targets import default_of
 
 NEW_ROWS = StorageCollectionId(GlobalId("t0"))
 """New rows of a table, behind them the number of each."""
@@ -100,14 +99,7 @@ def _scalar(expression: exp.Expr, column: Column, scope: Scope) -> Scalar:
         raise AggregateNotAllowed(
             "aggregate functions are not allowed in column generation expressions"
         ) from error
-    try:
-        return scalar_of(assign(value, column))
-    except TypeMismatch as error:
-        of = value.type.unconstrained if value.type is not None else "unknown"
-        raise TypeMismatch(
-            f'column "{column.name}" is of type {column.type.unconstrained} but default '
-            f"expression is of type {of}"
-        ) from error
+    return default_of(value, column)
 
 
 @dataclass(frozen=True, slots=True)

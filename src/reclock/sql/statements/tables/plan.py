@@ -17,7 +17,6 @@ from reclock.errors import (
     AggregateNotAllowed,
     InvalidColumnReference,
     SqlSyntaxError,
-    TypeMismatch,
     UnknownColumn,
 )
 from reclock.plan.scalars import Call, Scalar
@@ -29,11 +28,10 @@ from reclock.sql.names import QualifiedName, SessionNames, fold, parts
 from reclock.sql.parameters import NO_PARAMETERS
 from reclock.sql.planning.definitions import definition_text, skip_existing
 from reclock.sql.planning.registry import Skipped, plans, plans_item
-from reclock.sql.queries.coercion import assign
 from reclock.sql.queries.columns import check_columns, check_stored, declared_column
 from reclock.sql.queries.expressions import ExprContext, scalar
 from reclock.sql.queries.limits import NoSubqueries
-from reclock.sql.queries.planned import TypedExpr, scalar_of
+from reclock.sql.queries.planned import TypedExpr
 from reclock.sql.queries.scope import Scope
 from reclock.sql.statements.query.plan import plan_bare_query
 from reclock.sql.statements.query.values import Select
@@ -50,6 +48,7 @@ from reclock.sql.statements.tables.declared_constraints import (
 from reclock.sql.statements.tables.generated import generated_columns, name_sequences
 from reclock.sql.statements.tables.like_plan import copy_columns, table_with
 from reclock.sql.statements.tables.syntax import CreateTableAsStatement, CreateTableStatement
+from reclock.sql.statements.tables.targets import default_of
 from reclock.sql.syntax.consumption import tracked_copy
 
 
@@ -165,14 +164,7 @@ def default_value(
         raise AggregateNotAllowed(
             "aggregate functions are not allowed in DEFAULT expressions"
         ) from error
-    try:
-        return scalar_of(assign(value, column))
-    except TypeMismatch as error:
-        of = value.type.unconstrained if value.type is not None else "unknown"
-        raise TypeMismatch(
-            f'column "{column.name}" is of type {column.type.unconstrained} but default '
-            f"expression is of type {of}"
-        ) from error
+    return default_of(value, column)
 
 
 @dataclass(frozen=True, slots=True)

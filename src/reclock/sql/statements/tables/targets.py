@@ -10,19 +10,19 @@ from typing import Any, ClassVar
 from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
-from reclock.algebra.relations import RelationDesc
+from reclock.algebra.relations import Column, RelationDesc
 from reclock.algebra.zones import UTC_NAME
-from reclock.errors import DuplicateColumn, UnknownColumn
+from reclock.errors import DuplicateColumn, TypeMismatch, UnknownColumn
 from reclock.plan.build import compute
 from reclock.plan.relational import Get, Plan
-from reclock.plan.scalars import ColumnRef
+from reclock.plan.scalars import ColumnRef, Scalar
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.names import fold, nearest
 from reclock.sql.queries.attach import attach
 from reclock.sql.queries.coercion import assign
 from reclock.sql.queries.context import Context
 from reclock.sql.queries.expressions import ExprContext, scalar
-from reclock.sql.queries.planned import TypedExpr
+from reclock.sql.queries.planned import Planned, TypedExpr, scalar_of
 from reclock.sql.queries.scope import Scope, ScopeColumn
 from reclock.sql.queries.select_items import select_list
 from reclock.sql.session_zone import planned_in
@@ -130,3 +130,16 @@ def plan_returning_written(
         return None, None
     width = len(table.desc)
     return compute(wide, column_refs(wide.desc)[width:], returned.names), returned
+
+
+def default_of(value: Planned, column: Column) -> Scalar:
+    """The value of a default or of a generated column, as the column's type. Raises
+    ``TypeMismatch``."""
+    try:
+        return scalar_of(assign(value, column))
+    except TypeMismatch as error:
+        of = value.type.unconstrained if value.type is not None else "unknown"
+        raise TypeMismatch(
+            f'column "{column.name}" is of type {column.type.unconstrained} but default '
+            f"expression is of type {of}"
+        ) from error
