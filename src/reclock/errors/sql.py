@@ -76,6 +76,18 @@ class UnknownColumn(ReclockError):
         self.name = name
 
 
+class AmbiguousRelation(ReclockError):
+    """Several relations in scope have that name."""
+
+    sqlstate = "42P09"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"table reference {quoted_name(name)} is ambiguous",
+            hint="put the schema in front, or give the relations aliases",
+        )
+
+
 class AmbiguousColumn(ReclockError):
     """Several columns in scope have that name."""
 

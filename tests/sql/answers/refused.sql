@@ -175,3 +175,4 @@ SELECT (i).a FROM u AS i(x)
 SELECT upper(VARIADIC ARRAY['a'])
 SELECT concat(VARIADIC ARRAY['a'], 'b')
 SELECT concat('x', VARIADIC ARRAY['a'])
+SELECT a FROM t ORDER BY a LIMIT 1, 2

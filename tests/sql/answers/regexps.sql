@@ -1,5 +1,5 @@
 SELECT b, regexp_replace(b, 'o', 'X'), regexp_replace(b, 'o|e', '<\&>', 'g'), regexp_replace(b, '(.)(.)', '\2\1'), regexp_replace(b, '([a-z])(e)', '[\1-\2]\\', 'g') FROM t
-SELECT b, regexp_replace(b, 'F', '$1', 'i'), regexp_replace(b, '^', '>'), regexp_replace(b, '[aeiou]', '', 'g'), regexp_replace(b, 'x*', '-', 'g') FROM t
+SELECT b, regexp_replace(b, 'F', '$1', 'i'), regexp_replace(b, '^', '>'), regexp_replace(b, '[aeiou]', '', 'g'), regexp_replace(b, 'e*', '', 'g'), regexp_replace(b, '(n*)', '\1', 'g') FROM t
 SELECT b, regexp_match(b, 'n'), regexp_match(b, '(.)(n)'), regexp_match(b, 'o(n)?'), regexp_match(b, '(o)|(i)'), regexp_match(b, 'FI', 'i') FROM t
 SELECT b, regexp_like(b, '^o'), regexp_like(b, 'E$', 'i'), regexp_like(b, '\yone\y'), regexp_like(b, '^\w+$'), regexp_like(b, NULL) FROM t
 SELECT b, regexp_count(b, '[eo]'), regexp_count(b, 'n'), regexp_count(b, 'z'), regexp_substr(b, '[a-m]+'), regexp_substr(b, 'q') FROM t

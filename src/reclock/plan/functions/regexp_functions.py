@@ -137,6 +137,13 @@ def _replaced(
         for part in replacement(str(by))
     ]
     if engine == "duckdb":
+        if is_global and expression.may_be_empty and any(isinstance(part, str) for part in parts):
+            # RE2 finds no empty match right behind another match
+            raise UnsupportedSql(
+                "replacing all matches of a regular expression that matches the empty text, by a "
+                "text, is not supported",
+                hint="write + in place of * where at least one character shall match",
+            )
         new = "".join(
             part.replace("\\", "\\\\") if isinstance(part, str) else f"\\{part}" for part in parts
         )

@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from reclock.algebra.index_keys import EXPRESSION, KeyPart
-from reclock.algebra.relations import RelationDesc
+from reclock.algebra.relations import BOOLEAN, RelationDesc
 from reclock.errors import DuplicateColumn, UnknownColumn
 from reclock.plan.build import compute
 from reclock.plan.relational import Constant
-from reclock.plan.scalars import ColumnRef
+from reclock.plan.scalars import ColumnRef, Scalar
 from reclock.sql.names import QualifiedName, fold, nearest, quote
 from reclock.sql.parameters import NO_PARAMETERS
+from reclock.sql.queries.coercion import expect
 from reclock.sql.queries.columns import check_stored
-from reclock.sql.queries.expressions import ExprContext, typed
+from reclock.sql.queries.expressions import ExprContext, scalar, typed
 from reclock.sql.queries.limits import NoSubqueries
 from reclock.sql.queries.planned import scalar_of
 from reclock.sql.queries.scope import Scope
@@ -35,6 +36,16 @@ def index_key(
     ]
     column_positions([part.column.name for part in parts if part.position is not None], desc)
     return tuple(parts)
+
+
+def index_predicate(written: exp.Expr, desc: RelationDesc, on: QualifiedName) -> Scalar:
+    """The condition of a partial index, over the columns of the relation."""
+    context = ExprContext(Scope.of(desc, on.item, on), _only_columns(), "index predicate")
+    return scalar_of(expect(scalar(written, context), BOOLEAN, "argument of WHERE"))
+
+
+def _only_columns() -> NoSubqueries:
+    return NoSubqueries(NO_PARAMETERS, hint="write an expression over columns")
 
 
 def column_positions(names: Sequence[str], desc: RelationDesc) -> tuple[int, ...]:
@@ -58,8 +69,7 @@ def _column(name: str, desc: RelationDesc) -> KeyPart:
 
 
 def _expression(node: exp.Expr, desc: RelationDesc, on: QualifiedName) -> KeyPart:
-    constants_only = NoSubqueries(NO_PARAMETERS, hint="write an expression over columns")
-    value = typed(node, ExprContext(Scope.of(desc, on.item, on), constants_only, "index keys"))
+    value = typed(node, ExprContext(Scope.of(desc, on.item, on), _only_columns(), "index keys"))
     if isinstance(value, ColumnRef):
         return _column(desc.names[value.index], desc)
     [column] = compute(Constant((), desc), [scalar_of(value)], [EXPRESSION]).desc.columns

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from reclock.algebra.relations import RelationDesc, ScalarType
-from reclock.errors import AmbiguousColumn, UnknownColumn, UnknownRelation
+from reclock.errors import AmbiguousColumn, AmbiguousRelation, UnknownColumn, UnknownRelation
 from reclock.plan.relational import Ordering, Plan
 from reclock.plan.scalars import ColumnRef
 from reclock.sql.names import QualifiedName, nearest
@@ -116,9 +116,18 @@ class Scope:
         return replace(self, outer=outer)
 
     def of_relation(self, qualifier: Sequence[str]) -> list[int]:
-        """The positions of the columns of ``qualifier``, in the order of its relation."""
+        """The positions of the columns of ``qualifier``, in the order of its relation. Raises
+        ``AmbiguousRelation``."""
+        return sorted(self._members(qualifier), key=lambda i: self.columns[i].position)
+
+    def _members(self, qualifier: Sequence[str]) -> list[int]:
+        """The positions of the columns of ``qualifier``. Raises ``AmbiguousRelation`` if relations
+        of several schemas have that name in one FROM."""
         indexes = [i for i, column in enumerate(self.columns) if column.belongs_to(qualifier)]
-        return sorted(indexes, key=lambda i: self.columns[i].position)
+        inner = [self.columns[i].qualified for i in indexes if not self.columns[i].is_around]
+        if len(set(inner)) > 1:
+            raise AmbiguousRelation(".".join(qualifier))
+        return indexes
 
     def row_of(self, qualifier: Sequence[str]) -> list[tuple[ScopeColumn, ColumnRef | OuterRef]]:
         """The columns of the relation ``qualifier`` in its order, in this scope or an outer one;
@@ -134,13 +143,10 @@ class Scope:
         ]
 
     def find(self, name: str, qualifier: Sequence[str] = ()) -> int | None:
-        """The position of the only column of this name, or None. Raises ``AmbiguousColumn``."""
+        """The position of the only column of this name, or None. Raises ``AmbiguousColumn``,
+        ``AmbiguousRelation``."""
         if qualifier:
-            indexes = [
-                i
-                for i, column in enumerate(self.columns)
-                if column.name == name and column.belongs_to(qualifier)
-            ]
+            indexes = [i for i in self._members(qualifier) if self.columns[i].name == name]
         else:
             indexes = [
                 i
@@ -160,7 +166,7 @@ class Scope:
 
     def resolve(self, name: str, qualifier: Sequence[str] = ()) -> ColumnRef | OuterRef:
         """The column, in this scope or an outer one. Raises ``UnknownColumn``, ``UnknownRelation``,
-        ``AmbiguousColumn``."""
+        ``AmbiguousColumn``, ``AmbiguousRelation``."""
         index = self.find(name, qualifier)
         if index is not None:
             return ColumnRef(index, self.columns[index].used.type)

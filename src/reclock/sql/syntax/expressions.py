@@ -17,7 +17,7 @@ from sqlglot.tokenizer_core import TokenType
 from reclock import interruption
 from reclock.algebra.normal_forms import FORMS
 from reclock.algebra.relations import RANGES
-from reclock.errors import UnsupportedSql
+from reclock.errors import SqlSyntaxError, UnsupportedSql
 from reclock.sql.syntax import nodes
 from reclock.sql.syntax.calls import CallParser
 from reclock.sql.syntax.words import OTHER_STRINGS
@@ -108,6 +108,16 @@ class QueryParser(CallParser):
             return parsed
 
         return super()._parse_csv(item, sep)
+
+    def _parse_limit(
+        self, this: exp.Expr | None = None, top: bool = False, skip_limit_token: bool = False
+    ) -> exp.Expr | None:
+        node = super()._parse_limit(this, top, skip_limit_token)
+        if isinstance(node, exp.Limit) and node.args.get("offset") is not None:
+            raise SqlSyntaxError(
+                "LIMIT #,# syntax is not supported", hint="use separate LIMIT and OFFSET clauses"
+            )
+        return node
 
     def _parse_in(self, this: exp.Expr | None, alias: bool = False) -> exp.In:
         node = super()._parse_in(this, alias)

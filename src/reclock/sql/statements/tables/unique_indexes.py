@@ -24,6 +24,11 @@ def add_unique_index(
 ) -> AlterTable | Skipped:
     """The table with the constraint, which has the name of the index."""
     node = tracked_copy(statement)
+    if node.args.get("where") is not None:
+        raise UnsupportedSql("a unique index of some rows is not supported", hint="leave out WHERE")
+    if node.args.get("method") is not None:
+        method = fold(node.args["method"])
+        raise UnsupportedSql(f'access method "{method}" does not support unique indexes')
     table = table_named(node.args["on"], catalog, session)
     keys = node.args["keys"]
     if not all(isinstance(key, exp.Identifier) for key in keys):

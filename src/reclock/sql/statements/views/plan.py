@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -16,6 +16,7 @@ from reclock.compute.rendering import check_supported
 from reclock.errors import (
     SqlSyntaxError,
     SystemObjectProtected,
+    UnknownObject,
     UnsupportedSql,
     WrongObjectType,
     quoted_name,
@@ -41,7 +42,7 @@ from reclock.sql.planning.definitions import chosen_cluster, definition_text, ki
 from reclock.sql.planning.registry import Skipped, plans, plans_item
 from reclock.sql.queries.columns import check_columns, check_stored
 from reclock.sql.queries.defined_functions import number_names, qualify_names
-from reclock.sql.queries.index_keys import index_key
+from reclock.sql.queries.index_keys import index_key, index_predicate
 from reclock.sql.queries.query import definition_context, plan_query
 from reclock.sql.queries.views import expand
 from reclock.sql.session_zone import planned_in
@@ -196,6 +197,11 @@ def create_index(
     if not keys:
         return default_index(entry.name, entry.desc, entry.id, cluster, catalog)
     key = index_key(keys, entry.desc, entry.name)
+    predicate, method = node.args.get("where"), node.args.get("method")
+    if predicate is not None:
+        index_predicate(predicate, entry.desc, entry.name)
+    if method is not None and fold(method) not in _OTHER_METHODS:
+        raise UnknownObject("access method", fold(method))
     if node.this is not None:
         name = entry.name.sibling(fold(node.this))
         skipped = skip_existing(node, name, ItemType.INDEX, catalog)
@@ -204,7 +210,22 @@ def create_index(
     else:
         columns = "_".join(part.column.name for part in key)
         name = catalog.free_name(entry.name.sibling(f"{entry.name.item}_{columns}_idx"))
-    return _index(name, entry.name, entry.desc, entry.id, keys, cluster, catalog)
+    notices = []
+    if predicate is not None:
+        notices.append(
+            f'index "{name.item}" has all rows of "{entry.name.item}", not only those of WHERE'
+        )
+    if method is not None:
+        notices.append(
+            f'index "{name.item}" finds rows by equality: there is no access method "{fold(method)}"'
+        )
+    index = _index(name, entry.name, entry.desc, entry.id, keys, cluster, catalog)
+    return replace(index, notices=tuple(notices))
+
+
+_OTHER_METHODS = frozenset({"brin", "gin", "gist", "spgist"})
+"""PostgreSQL's access methods that find rows by more than equality. An index here has their columns
+as its key."""
 
 
 def _check_maintainable(plan: Plan, catalog: PlannerCatalog) -> None:
@@ -259,6 +280,7 @@ class CreateIndex:
     on_name: QualifiedName
     cluster_id: int
     depends_on: frozenset[GlobalId]
+    notices: tuple[str, ...] = ()
     tag: str = "CREATE INDEX"
 
 

@@ -8,7 +8,6 @@ from sqlglot import exp
 from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import TokenType
 
-from reclock.errors import UnsupportedSql
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
@@ -33,23 +32,42 @@ class CreateViewStatement(Statement):
     }
 
 
+_INDEXED_TYPES = (
+    *(
+        "ARRAY",
+        "BOOL",
+        "BPCHAR",
+        "BYTEA",
+        "DATE",
+        "ENUM",
+        "FLOAT4",
+        "FLOAT8",
+        "INT2",
+        "INT4",
+        "INT8",
+    ),
+    *("INTERVAL", "JSONB", "NAME", "NUMERIC", "RANGE", "TEXT", "TIME", "TIMESTAMP", "TIMESTAMPTZ"),
+    *("UUID", "VARCHAR"),
+)
 _OPERATOR_CLASSES = frozenset(
-    f"{type}{ending}"
-    for type in ("TEXT", "VARCHAR", "BPCHAR", "INT2", "INT4", "INT8", "DATE", "TIMESTAMPTZ", "UUID")
-    for ending in ("_OPS", "_PATTERN_OPS")
+    f"{type}{ending}_OPS"
+    for type in _INDEXED_TYPES
+    for ending in ("", "_PATTERN", "_MINMAX", "_BLOOM", "_PATH")
 )
 
 
 class CreateIndexStatement(Statement):
     """Without ``keys`` it is ``CREATE DEFAULT INDEX``. ``unique`` is ``NULLS DISTINCT`` or ``NULLS NOT
-    DISTINCT``."""
+    DISTINCT``. ``method`` is one that finds rows in another way than by equality."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "this": False,
         "unique": False,
         "cluster": False,
         "on": True,
+        "method": False,
         "keys": False,
+        "where": False,
         "exists": False,
     }
 
@@ -103,20 +121,24 @@ def create_index(parser: StatementParser, words: tuple[str, ...]) -> CreateIndex
     cluster = parser.in_cluster()
     parser.expect("ON")
     on = parser.table_name()
-    # all are one kind
+    method = None
     if parser.accept("USING") and not parser.accept_any(("ARRANGEMENT", "BTREE", "HASH")):
-        parser.raise_error("Expected ARRANGEMENT, BTREE or HASH")
+        method = parser.name()
     keys = parser.wrapped_list(_index_key)
     if parser.accept("INCLUDE"):  # an index has all columns of its relation
         parser.wrapped_list(StatementParser.name)
-    statement = CreateIndexStatement(this=name, cluster=cluster, on=on, keys=keys, exists=exists)
+    statement = CreateIndexStatement(
+        this=name, cluster=cluster, on=on, method=method, keys=keys, exists=exists
+    )
     if "UNIQUE" in words:
         statement.set("unique", "NULLS DISTINCT")
         if parser.accept("NULLS", "NOT", "DISTINCT"):
             statement.set("unique", "NULLS NOT DISTINCT")
     skip_storage_parameters(parser)
-    if parser.sees_token(TokenType.WHERE):
-        raise UnsupportedSql("indexes of some rows are not supported", hint="leave out WHERE")
+    if parser.accept("TABLESPACE"):
+        parser.name()
+    if parser.accept_token(TokenType.WHERE):
+        statement.set("where", parser.value())
     return statement
 
 
@@ -173,8 +195,10 @@ def _write_create_index(write: Generator, node: exp.Expression) -> str:
         write.sql(node, "this"),
         clause(write, "IN CLUSTER", node, "cluster"),
         f"ON {write.sql(node, 'on')}",
+        clause(write, "USING", node, "method"),
         f"({listed(write, node, 'keys')})" if keys else "",
         "NULLS NOT DISTINCT" if node.args.get("unique") == "NULLS NOT DISTINCT" else "",
+        clause(write, "WHERE", node, "where"),
     )
 
 
