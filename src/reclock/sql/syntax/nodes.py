@@ -7,6 +7,8 @@ from typing import ClassVar
 
 from sqlglot import exp
 
+from reclock.sql.syntax.writing import written_as
+
 
 class Statement(exp.Expression):
     """A root: the only class of node that the parser gives back."""
@@ -14,28 +16,33 @@ class Statement(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {}
 
 
+@written_as("{this} {as_of}")
 class QueryStatement(Statement):
     """A query with its ``AS OF``, which belongs to the whole statement."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "as_of": False}
 
 
+@written_as("AS OF [at_least: AT LEAST] {this}")
 class AsOfClause(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "at_least": False}
 
 
+@written_as("{this} = {value}")
 class WithOption(exp.Expression):
     """One ``name = value`` of a ``WITH`` clause."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "value": True}
 
 
+@written_as("VARIADIC {this}")
 class Variadic(exp.Expression):
     """An argument behind VARIADIC."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
+@written_as("WITH MUTUALLY RECURSIVE [({limit_action} AT RECURSION LIMIT {limit})] {expressions}")
 class MutuallyRecursive(exp.With):
     """``WITH MUTUALLY RECURSIVE``; the columns of its queries have types. ``limit_action`` is a
     word of the grammar: ERROR or RETURN."""

@@ -1,20 +1,32 @@
-"""How statements become text: a writer for each of their nodes, and what writers are made of."""
+"""How statements become text: a template or a function for each of their nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from sqlglot import exp
 from sqlglot.generator import Generator
 
-from reclock.sql.syntax import nodes
+from reclock.sql.syntax.templates import Writer, template
 
-Writer = Callable[[Generator, exp.Expression], str]
+N = TypeVar("N", bound=exp.Expression)
 WRITERS: dict[type[exp.Expression], Writer] = {}
+"""What writes the nodes of each class: text that parses to an equal node."""
+
+
+def written_as(text: str) -> Callable[[type[N]], type[N]]:
+    """Registers the template of a class of nodes."""
+
+    def register(kind: type[N]) -> type[N]:
+        WRITERS[kind] = template(text)
+        return kind
+
+    return register
 
 
 def generates(kind: type[exp.Expression]) -> Callable[[Writer], Writer]:
-    """Registers what writes nodes of ``kind``: text that parses to an equal node."""
+    """Registers a function that writes nodes of ``kind``, because no template can."""
 
     def register(writer: Writer) -> Writer:
         WRITERS[kind] = writer
@@ -26,6 +38,11 @@ def generates(kind: type[exp.Expression]) -> Callable[[Writer], Writer]:
 def joined(*parts: str) -> str:
     """The parts that are not empty, with a space between."""
     return " ".join(part for part in parts if part)
+
+
+def comma_list(*parts: str) -> str:
+    """The parts that are not empty, with commas between."""
+    return ", ".join(part for part in parts if part)
 
 
 def when(node: exp.Expression, name: str, words: str) -> str:
@@ -48,30 +65,3 @@ def list_clause(write: Generator, words: str, node: exp.Expression, name: str) -
     """``words`` and the items of an argument in parentheses, if the node has any."""
     items = listed(write, node, name)
     return joined(words, f"({items})") if items else ""
-
-
-@generates(nodes.QueryStatement)
-def _write_query(write: Generator, node: exp.Expression) -> str:
-    return joined(write.sql(node, "this"), write.sql(node, "as_of"))
-
-
-@generates(nodes.AsOfClause)
-def _write_as_of(write: Generator, node: exp.Expression) -> str:
-    return joined("AS OF", when(node, "at_least", "AT LEAST"), write.sql(node, "this"))
-
-
-@generates(nodes.MutuallyRecursive)
-def _write_mutually_recursive(write: Generator, node: exp.Expression) -> str:
-    limit = clause(write, f"({node.args.get('limit_action')} AT RECURSION LIMIT", node, "limit")
-    bindings = listed(write, node, "expressions")
-    return joined("WITH MUTUALLY RECURSIVE", f"{limit})" if limit else "", bindings)
-
-
-@generates(nodes.Variadic)
-def _write_variadic(write: Generator, node: exp.Expression) -> str:
-    return f"VARIADIC {write.sql(node, 'this')}"
-
-
-@generates(nodes.WithOption)
-def _write_option(write: Generator, node: exp.Expression) -> str:
-    return f"{write.sql(node, 'this')} = {write.sql(node, 'value')}"

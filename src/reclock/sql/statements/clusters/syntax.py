@@ -5,46 +5,52 @@ from __future__ import annotations
 from typing import ClassVar
 
 from sqlglot import exp
-from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.sql.statements.objects.syntax import AlterOwnerStatement
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import generates, joined, listed, when
+from reclock.sql.syntax.writing import written_as
 
 
+@written_as("{this} {value}")
 class ClusterOption(exp.Expression):
     """``this`` is ``VIRTUAL``, or ``SIZE`` with a string as ``value``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "value": False}
 
 
+@written_as("CREATE CLUSTER {this} {options}")
 class CreateClusterStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "options": False}
 
 
+@written_as("ALTER CLUSTER {this} [options: SET] {options}")
 class AlterClusterStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "options": False}
 
 
+@written_as("ALTER CLUSTER {this} RENAME TO {to}")
 class RenameClusterStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "to": True}
 
 
+@written_as("DROP CLUSTER [exists: IF EXISTS] {names} {behavior}")
 class DropClustersStatement(Statement):
     """``behavior`` is ``CASCADE``, ``RESTRICT`` or absent."""
 
     arg_types: ClassVar[dict[str, bool]] = {"names": True, "exists": False, "behavior": False}
 
 
+@written_as("CREATE CLUSTER REPLICA {this} {options}")
 class CreateClusterReplicaStatement(Statement):
     """``this`` is the name of a replica, qualified by its cluster."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "options": False}
 
 
+@written_as("DROP CLUSTER REPLICA [exists: IF EXISTS] {names}")
 class DropClusterReplicasStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"names": True, "exists": False}
 
@@ -116,51 +122,3 @@ def _option(parser: StatementParser) -> ClusterOption:
         parser.raise_error("Expected VIRTUAL or SIZE")
     parser.accept_token(TokenType.EQ)
     return ClusterOption(this="SIZE", value=parser.text())
-
-
-@generates(ClusterOption)
-def _write_option(write: Generator, node: exp.Expression) -> str:
-    return joined(node.args["this"], write.sql(node, "value"))
-
-
-@generates(CreateClusterStatement)
-def _write_create(write: Generator, node: exp.Expression) -> str:
-    return joined(f"CREATE CLUSTER {write.sql(node, 'this')}", listed(write, node, "options"))
-
-
-@generates(CreateClusterReplicaStatement)
-def _write_create_replica(write: Generator, node: exp.Expression) -> str:
-    return joined(
-        f"CREATE CLUSTER REPLICA {write.sql(node, 'this')}", listed(write, node, "options")
-    )
-
-
-@generates(AlterClusterStatement)
-def _write_alter(write: Generator, node: exp.Expression) -> str:
-    return joined(
-        f"ALTER CLUSTER {write.sql(node, 'this')}",
-        when(node, "options", "SET"),
-        listed(write, node, "options"),
-    )
-
-
-@generates(RenameClusterStatement)
-def _write_rename(write: Generator, node: exp.Expression) -> str:
-    return f"ALTER CLUSTER {write.sql(node, 'this')} RENAME TO {write.sql(node, 'to')}"
-
-
-@generates(DropClustersStatement)
-def _write_drop(write: Generator, node: exp.Expression) -> str:
-    return joined(
-        "DROP CLUSTER",
-        when(node, "exists", "IF EXISTS"),
-        listed(write, node, "names"),
-        node.args.get("behavior") or "",
-    )
-
-
-@generates(DropClusterReplicasStatement)
-def _write_drop_replicas(write: Generator, node: exp.Expression) -> str:
-    return joined(
-        "DROP CLUSTER REPLICA", when(node, "exists", "IF EXISTS"), listed(write, node, "names")
-    )

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import ClassVar
 
 from sqlglot import exp
-from sqlglot.generator import Generator
 
 from reclock.sql.statements.functions.names_syntax import object_name
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import generates, joined
+from reclock.sql.syntax.writing import written_as
 
 _ITEMS = "SOURCE|TABLE|VIEW|INDEX|SINK|SECRET|CONNECTION|SEQUENCE|FUNCTION|TYPE|DOMAIN"
 
 
+@written_as("COMMENT ON {kind} {this}[.{column}] IS {text}")
 class CommentStatement(Statement):
     """``kind`` is ``TABLE``, ``MATERIALIZED VIEW``, …, ``COLUMN``, ``SCHEMA``, ``DATABASE``,
     ``CLUSTER`` or ``ROLE``. ``column`` is the name behind the relation's. ``text`` is a string or
@@ -54,11 +54,3 @@ def _comment(
     parser.expect("IS")
     text = exp.Null() if parser.accept("NULL") else parser.string() or parser.missing()
     return CommentStatement(kind=kind, this=name, column=column, text=text)
-
-
-@generates(CommentStatement)
-def _write_comment(write: Generator, node: exp.Expression) -> str:
-    name = write.sql(node, "this")
-    if node.args.get("column"):
-        name = f"{name}.{write.sql(node, 'column')}"
-    return joined("COMMENT ON", node.args["kind"], name, "IS", write.sql(node, "text"))

@@ -6,7 +6,6 @@ import secrets
 from typing import ClassVar, TypeVar
 
 from sqlglot import exp
-from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.definitions.connections import ALIASES, OPTIONS
@@ -14,9 +13,10 @@ from reclock.errors import SqlSyntaxError
 from reclock.sql.syntax.nodes import HIDDEN, Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import alters, parses
-from reclock.sql.syntax.writing import clause, generates, joined, list_clause, listed, when
+from reclock.sql.syntax.writing import written_as
 
 
+@written_as("CREATE SECRET [exists: IF NOT EXISTS] {this} [STORED AS {reference}]")
 class CreateSecretStatement(Statement):
     """``reference`` is where the value is kept. The value itself is no argument: the text of the
     statement does not have it."""
@@ -24,22 +24,29 @@ class CreateSecretStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False, "reference": True}
 
 
+@written_as("ALTER SECRET {this} STORED AS {reference}")
 class AlterSecretStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "reference": True}
 
 
+@written_as("SECRET {this}")
 class SecretName(exp.Expression):
     """``SECRET name`` as the value of an option."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
+@written_as("{name} = {value}")
 class ConnectionOption(exp.Expression):
     """``name`` is of ``sources.connections.OPTIONS``; ``value`` a string or a ``SecretName``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"name": True, "value": True}
 
 
+@written_as(
+    "CREATE CONNECTION [exists: IF NOT EXISTS] {this} TO {kind} ({connection_options}) "
+    "[WITH ({options})]"
+)
 class CreateConnectionStatement(Statement):
     """``options`` are those of WITH."""
 
@@ -52,6 +59,7 @@ class CreateConnectionStatement(Statement):
     }
 
 
+@written_as("VALIDATE CONNECTION {this}")
 class ValidateConnectionStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
@@ -139,45 +147,3 @@ def validate_connection(
 ) -> ValidateConnectionStatement:
     parser.expect("CONNECTION")
     return ValidateConnectionStatement(this=parser.object_name())
-
-
-@generates(CreateSecretStatement)
-def _write_create_secret(write: Generator, node: exp.Expression) -> str:
-    exists = when(node, "exists", "IF NOT EXISTS")
-    return joined(
-        "CREATE SECRET",
-        exists,
-        write.sql(node, "this"),
-        clause(write, "STORED AS", node, "reference"),
-    )
-
-
-@generates(AlterSecretStatement)
-def _write_alter_secret(write: Generator, node: exp.Expression) -> str:
-    return f"ALTER SECRET {write.sql(node, 'this')} STORED AS {write.sql(node, 'reference')}"
-
-
-@generates(SecretName)
-def _write_secret_name(write: Generator, node: exp.Expression) -> str:
-    return f"SECRET {write.sql(node, 'this')}"
-
-
-@generates(ConnectionOption)
-def _write_connection_option(write: Generator, node: exp.Expression) -> str:
-    return f"{node.args['name']} = {write.sql(node, 'value')}"
-
-
-@generates(CreateConnectionStatement)
-def _write_create_connection(write: Generator, node: exp.Expression) -> str:
-    return joined(
-        "CREATE CONNECTION",
-        when(node, "exists", "IF NOT EXISTS"),
-        write.sql(node, "this"),
-        f"TO {node.args['kind']} ({listed(write, node, 'connection_options')})",
-        list_clause(write, "WITH", node, "options"),
-    )
-
-
-@generates(ValidateConnectionStatement)
-def _write_validate_connection(write: Generator, node: exp.Expression) -> str:
-    return f"VALIDATE CONNECTION {write.sql(node, 'this')}"

@@ -14,7 +14,7 @@ from reclock.sql.syntax import nodes
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import clause, generates, joined, list_clause
+from reclock.sql.syntax.writing import clause, comma_list, generates, joined, list_clause
 
 
 class CopyStatement(Statement):
@@ -140,9 +140,9 @@ def _write_copy(write: Generator, node: exp.Expression) -> str:
 
 @generates(CopyFiles)
 def _write_copy_files(write: Generator, node: exp.Expression) -> str:
-    options = [
+    options = comma_list(
         f"FORMAT = '{node.args['format'].lower()}'",
         clause(write, "AWS CONNECTION =", node, "connection"),
         clause(write, "MAX FILE SIZE =", node, "max_file_size"),
-    ]
-    return f"{write.sql(node, 'this')} WITH ({', '.join(option for option in options if option)})"
+    )
+    return f"{write.sql(node, 'this')} WITH ({options})"

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from sqlglot import exp
-from sqlglot.generator import Generator
-
 from reclock.errors import UnsupportedSql
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import generates, joined, listed, when
+from reclock.sql.syntax.writing import written_as
 
 
+@written_as("DROP EXTENSION [exists: IF EXISTS] {names} {behavior}")
 class DropExtensionsStatement(Statement):
     """``behavior`` is ``CASCADE``, ``RESTRICT`` or absent."""
 
@@ -36,13 +34,3 @@ def drop_extensions(parser: StatementParser, words: tuple[str, ...]) -> DropExte
     exists = parser.if_exists()
     names = parser.comma_list(lambda parser: parser.word("the name of an extension"))
     return DropExtensionsStatement(names=names, exists=exists, behavior=parser.drop_behavior())
-
-
-@generates(DropExtensionsStatement)
-def _write_drop_extensions(write: Generator, node: exp.Expression) -> str:
-    return joined(
-        "DROP EXTENSION",
-        when(node, "exists", "IF EXISTS"),
-        listed(write, node, "names"),
-        node.args.get("behavior") or "",
-    )

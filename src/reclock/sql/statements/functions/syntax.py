@@ -13,11 +13,12 @@ from reclock.sql.statements.functions.names_syntax import typed_parameter
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import CHANGES, StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import generates, joined, listed, when
+from reclock.sql.syntax.writing import generates, joined, list_clause, listed, when, written_as
 
 VOLATILITIES = ("IMMUTABLE", "STABLE", "VOLATILE")
 
 
+@written_as("{this} {kind} [DEFAULT {default}]")
 class ParameterDeclaration(exp.Expression):
     """A parameter, or a column of RETURNS TABLE. ``this`` is its name, if it has one."""
 
@@ -175,22 +176,10 @@ def _ends(parser: StatementParser) -> bool:
     return parser.sees_token(TokenType.END)
 
 
-# --- text ---
-
-
-@generates(ParameterDeclaration)
-def _write_parameter(write: Generator, node: exp.Expression) -> str:
-    default = f"DEFAULT {write.sql(node, 'default')}" if node.args.get("default") else ""
-    return joined(write.sql(node, "this"), write.sql(node, "kind"), default)
-
-
 @generates(CreateFunctionStatement)
 def _write_create_function(write: Generator, node: exp.Expression) -> str:
-    columns = node.args.get("columns")
-    returned = (
-        f"TABLE ({listed(write, node, 'columns')})"
-        if columns
-        else joined(when(node, "is_set", "SETOF"), write.sql(node, "returns"))
+    returned = list_clause(write, "TABLE", node, "columns") or joined(
+        when(node, "is_set", "SETOF"), write.sql(node, "returns")
     )
     return joined(
         "CREATE",

@@ -6,27 +6,29 @@ from collections.abc import Collection
 from typing import ClassVar
 
 from sqlglot import exp
-from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import generates, joined, list_clause, listed
+from reclock.sql.syntax.writing import written_as
 
 
+@written_as("{command} [({options})] {targets}")
 class MaintenanceStatement(Statement):
     """``command`` is ``VACUUM`` or ``ANALYZE``. Without ``targets`` it is about all tables."""
 
     arg_types: ClassVar[dict[str, bool]] = {"command": True, "options": False, "targets": False}
 
 
+@written_as("{this} {value}")
 class MaintenanceOption(exp.Expression):
     """``this`` is the upper-case name of an option, ``value`` a literal or a word."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "value": True}
 
 
+@written_as("{this} [({columns})]")
 class MaintenanceTarget(exp.Expression):
     """A relation, and those of its columns that are analyzed, if not all."""
 
@@ -81,19 +83,3 @@ def _target(parser: StatementParser) -> MaintenanceTarget:
     if parser.sees_token(TokenType.L_PAREN):
         columns = parser.wrapped_list(StatementParser.name)
     return MaintenanceTarget(this=relation, columns=columns)
-
-
-@generates(MaintenanceStatement)
-def _write_maintenance(write: Generator, node: exp.Expression) -> str:
-    options = list_clause(write, "", node, "options")
-    return joined(node.args["command"], options, listed(write, node, "targets"))
-
-
-@generates(MaintenanceOption)
-def _write_option(write: Generator, node: exp.Expression) -> str:
-    return f"{node.this} {write.sql(node, 'value')}"
-
-
-@generates(MaintenanceTarget)
-def _write_target(write: Generator, node: exp.Expression) -> str:
-    return joined(write.sql(node, "this"), list_clause(write, "", node, "columns"))

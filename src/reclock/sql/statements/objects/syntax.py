@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar, NoReturn
 
-from sqlglot import exp
-from sqlglot.generator import Generator
-
 from reclock.errors import UnsupportedSql
 from reclock.sql.statements.functions.names_syntax import object_name
 from reclock.sql.statements.tables.alter_syntax import rename_part
@@ -15,9 +12,10 @@ from reclock.sql.statements.types.syntax import rename_value
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import alteration_of, parses
-from reclock.sql.syntax.writing import generates, joined, listed, when
+from reclock.sql.syntax.writing import written_as
 
 
+@written_as("DROP {kind} [exists: IF EXISTS] {names} {behavior}")
 class DropStatement(Statement):
     """``kind`` is ``SOURCE``, ``TABLE``, ``VIEW``, ``MATERIALIZED VIEW``, ``INDEX``, ``SINK``,
     ``SECRET``, ``CONNECTION``, ``SEQUENCE``, ``FUNCTION``, ``TYPE`` or
@@ -34,6 +32,7 @@ class DropStatement(Statement):
     }
 
 
+@written_as("ALTER {kind} [exists: IF EXISTS] {this} RENAME TO {to}")
 class AlterRenameStatement(Statement):
     """``kind`` is ``SOURCE``, ``TABLE``, ``SECRET``, ``CONNECTION``, ``SEQUENCE``, ``FUNCTION``,
     ``TYPE`` or ``DOMAIN``."""
@@ -41,6 +40,7 @@ class AlterRenameStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": True, "exists": False, "to": True}
 
 
+@written_as("ALTER {kind} [exists: IF EXISTS] {this} SET SCHEMA {to}")
 class AlterSchemaStatement(Statement):
     """SET SCHEMA. ``kind`` is ``TABLE``, ``VIEW``, ``MATERIALIZED VIEW``, ``SEQUENCE``, ``FUNCTION``,
     ``TYPE`` or ``DOMAIN``."""
@@ -48,6 +48,7 @@ class AlterSchemaStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": True, "exists": False, "to": True}
 
 
+@written_as("ALTER {kind} {this} OWNER TO {to}")
 class AlterOwnerStatement(Statement):
     """``kind`` is ``SOURCE``, ``VIEW``, ``MATERIALIZED VIEW``, ``INDEX``, ``SCHEMA``, ``DATABASE``
     or ``CLUSTER``."""
@@ -109,36 +110,3 @@ def change_databases(parser: StatementParser, words: tuple[str, ...]) -> NoRetur
         detail="An environment has one database.",
         hint=f"use {words[0]} SCHEMA, or another environment",
     )
-
-
-@generates(DropStatement)
-def _write_drop(write: Generator, node: exp.Expression) -> str:
-    names = listed(write, node, "names")
-    return joined(
-        "DROP",
-        node.args["kind"],
-        when(node, "exists", "IF EXISTS"),
-        names,
-        node.args.get("behavior") or "",
-    )
-
-
-@generates(AlterRenameStatement)
-def _write_rename(write: Generator, node: exp.Expression) -> str:
-    return f"{_altered(write, node)} RENAME TO {write.sql(node, 'to')}"
-
-
-@generates(AlterSchemaStatement)
-def _write_set_schema(write: Generator, node: exp.Expression) -> str:
-    return f"{_altered(write, node)} SET SCHEMA {write.sql(node, 'to')}"
-
-
-def _altered(write: Generator, node: exp.Expression) -> str:
-    return joined(
-        "ALTER", node.args["kind"], when(node, "exists", "IF EXISTS"), write.sql(node, "this")
-    )
-
-
-@generates(AlterOwnerStatement)
-def _write_alter_owner(write: Generator, node: exp.Expression) -> str:
-    return f"ALTER {node.args['kind']} {write.sql(node, 'this')} OWNER TO {write.sql(node, 'to')}"

@@ -11,7 +11,7 @@ from reclock.sql.syntax.expressions import QUERY_STARTS
 from reclock.sql.syntax.nodes import QueryStatement, Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import generates
+from reclock.sql.syntax.writing import generates, written_as
 
 _SHOWN = ("VERBOSE", "COSTS", "SETTINGS", "BUFFERS", "TIMING", "SUMMARY", "MEMORY")
 """PostgreSQL's options that choose how much is shown. They are read and change nothing."""
@@ -24,6 +24,7 @@ class ExplainStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True, "format": True}
 
 
+@written_as("EXPLAIN {this}")
 class ExplainDefinitionStatement(Statement):
     """``this`` is a statement that is no query."""
 
@@ -79,8 +80,3 @@ def _write_explain(write: Generator, node: exp.Expression) -> str:
         return f"EXPLAIN {kind} FOR {query}"
     analyze = "ANALYZE, " if kind == "ANALYZE" else ""
     return f"EXPLAIN ({analyze}FORMAT {format}) FOR {query}"
-
-
-@generates(ExplainDefinitionStatement)
-def _write_explain_definition(write: Generator, node: exp.Expression) -> str:
-    return f"EXPLAIN {write.sql(node, 'this')}"

@@ -15,13 +15,16 @@ from reclock.sql.syntax import nodes
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import generates, joined, listed, when
+from reclock.sql.syntax.templates import template
+from reclock.sql.syntax.writing import generates, joined, listed, written_as
 
 
+@written_as("REASSIGN OWNED BY {roles} TO {to}")
 class ReassignOwnedStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"roles": True, "to": True}
 
 
+@written_as("DROP OWNED BY {roles} {behavior}")
 class DropOwnedStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"roles": True, "behavior": False}
 
@@ -234,21 +237,12 @@ def _write_grantees(write: Generator, node: exp.Expression, name: str) -> str:
     return f"{'TO' if node.args['verb'] == 'GRANT' else 'FROM'} {listed(write, node, name)}"
 
 
-@generates(ReassignOwnedStatement)
-def _write_reassign_owned(write: Generator, node: exp.Expression) -> str:
-    return f"REASSIGN OWNED BY {listed(write, node, 'roles')} TO {write.sql(node, 'to')}"
-
-
-@generates(DropOwnedStatement)
-def _write_drop_owned(write: Generator, node: exp.Expression) -> str:
-    return joined(f"DROP OWNED BY {listed(write, node, 'roles')}", node.args.get("behavior") or "")
-
-
 @generates(PrivilegesStatement)
 def _write_privileges(write: Generator, node: exp.Expression) -> str:
-    granted = listed(write, node, "privileges") or "ALL PRIVILEGES"
-    on = joined("ON", node.args["kind"], listed(write, node, "names"))
-    return joined(node.args["verb"], granted, on, _write_grantees(write, node, "grantees"))
+    return joined(_PRIVILEGES(write, node), _write_grantees(write, node, "grantees"))
+
+
+_PRIVILEGES = template("{verb} {privileges|ALL PRIVILEGES} ON {kind} {names}")
 
 
 @generates(MembershipStatement)
@@ -260,22 +254,10 @@ def _write_membership(write: Generator, node: exp.Expression) -> str:
 
 @generates(DefaultPrivilegesStatement)
 def _write_default_privileges(write: Generator, node: exp.Expression) -> str:
-    owners = (
-        f"FOR ROLE {listed(write, node, 'owners')}"
-        if node.args.get("owners")
-        else when(node, "is_for_all", "FOR ALL ROLES")
-    )
-    within = (
-        f"IN {node.args['within']} {listed(write, node, 'names')}"
-        if node.args.get("within")
-        else ""
-    )
-    granted = listed(write, node, "privileges") or "ALL PRIVILEGES"
-    changed = f"{node.args['verb']} {granted} ON {node.args['kind']}S"
-    return joined(
-        "ALTER DEFAULT PRIVILEGES",
-        owners,
-        within,
-        changed,
-        _write_grantees(write, node, "grantees"),
-    )
+    return joined(_DEFAULT_PRIVILEGES(write, node), _write_grantees(write, node, "grantees"))
+
+
+_DEFAULT_PRIVILEGES = template(
+    "ALTER DEFAULT PRIVILEGES [FOR ROLE {owners}] [is_for_all: FOR ALL ROLES] "
+    "[IN {within} {names}] {verb} {privileges|ALL PRIVILEGES} ON {kind}S"
+)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from sqlglot import exp
-from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.errors import SqlSyntaxError, UnsupportedSql
@@ -14,9 +13,10 @@ from reclock.sql.syntax import nodes
 from reclock.sql.syntax.nodes import HIDDEN, Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import clause, generates, joined, listed, when
+from reclock.sql.syntax.writing import written_as
 
 
+@written_as("CREATE ROLE {this} {*attributes} [PASSWORD {password}]")
 class CreateRoleStatement(Statement):
     """``attributes`` are words as they were written, upper case; ``password`` is NULL to have
     none."""
@@ -24,14 +24,17 @@ class CreateRoleStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "attributes": False, "password": False}
 
 
+@written_as("ALTER ROLE {this} {*attributes} [PASSWORD {password}]")
 class AlterRoleStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "attributes": False, "password": False}
 
 
+@written_as("ALTER ROLE {this} RENAME TO {to}")
 class AlterRoleRenameStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "to": True}
 
 
+@written_as("DROP ROLE [exists: IF EXISTS] {names}")
 class DropRolesStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"names": True, "exists": False}
 
@@ -133,28 +136,3 @@ def alter_role(parser: StatementParser, words: tuple[str, ...]) -> nodes.Stateme
 def drop_roles(parser: StatementParser, words: tuple[str, ...]) -> DropRolesStatement:
     exists = parser.if_exists()
     return DropRolesStatement(names=parser.comma_list(StatementParser.role_name), exists=exists)
-
-
-def _write_options(write: Generator, node: exp.Expression) -> str:
-    attributes = (attribute.name for attribute in node.args.get("attributes") or ())
-    return joined(*attributes, clause(write, "PASSWORD", node, "password"))
-
-
-@generates(CreateRoleStatement)
-def _write_create_role(write: Generator, node: exp.Expression) -> str:
-    return joined("CREATE ROLE", write.sql(node, "this"), _write_options(write, node))
-
-
-@generates(AlterRoleStatement)
-def _write_alter_role(write: Generator, node: exp.Expression) -> str:
-    return joined("ALTER ROLE", write.sql(node, "this"), _write_options(write, node))
-
-
-@generates(AlterRoleRenameStatement)
-def _write_rename_role(write: Generator, node: exp.Expression) -> str:
-    return f"ALTER ROLE {write.sql(node, 'this')} RENAME TO {write.sql(node, 'to')}"
-
-
-@generates(DropRolesStatement)
-def _write_drop_roles(write: Generator, node: exp.Expression) -> str:
-    return joined("DROP ROLE", when(node, "exists", "IF EXISTS"), listed(write, node, "names"))

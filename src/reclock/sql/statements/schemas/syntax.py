@@ -5,23 +5,25 @@ from __future__ import annotations
 from typing import ClassVar
 
 from sqlglot import exp
-from sqlglot.generator import Generator
 
 from reclock.sql.statements.objects.syntax import AlterOwnerStatement
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import generates, joined, listed, when
+from reclock.sql.syntax.writing import written_as
 
 
+@written_as("CREATE SCHEMA [exists: IF NOT EXISTS] {this}")
 class CreateSchemaStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False}
 
 
+@written_as("ALTER SCHEMA {this} RENAME TO {to}")
 class RenameSchemaStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "to": True}
 
 
+@written_as("DROP SCHEMA [exists: IF EXISTS] {names} {behavior}")
 class DropSchemasStatement(Statement):
     """``behavior`` is ``CASCADE``, ``RESTRICT`` or absent."""
 
@@ -58,23 +60,3 @@ def _schema_name(parser: StatementParser) -> exp.Table:
     if name.args.get("catalog"):
         parser.raise_error("The name of a schema has at most two parts", parser.last_token)
     return name
-
-
-@generates(CreateSchemaStatement)
-def _write_create_schema(write: Generator, node: exp.Expression) -> str:
-    return joined("CREATE SCHEMA", when(node, "exists", "IF NOT EXISTS"), write.sql(node, "this"))
-
-
-@generates(RenameSchemaStatement)
-def _write_rename_schema(write: Generator, node: exp.Expression) -> str:
-    return f"ALTER SCHEMA {write.sql(node, 'this')} RENAME TO {write.sql(node, 'to')}"
-
-
-@generates(DropSchemasStatement)
-def _write_drop_schemas(write: Generator, node: exp.Expression) -> str:
-    return joined(
-        "DROP SCHEMA",
-        when(node, "exists", "IF EXISTS"),
-        listed(write, node, "names"),
-        node.args.get("behavior") or "",
-    )

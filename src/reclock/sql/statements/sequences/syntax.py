@@ -12,9 +12,10 @@ from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import alters, parses
 from reclock.sql.syntax.temporary import TEMPORARY, is_temporary, make_temporary
-from reclock.sql.syntax.writing import clause, generates, joined, when
+from reclock.sql.syntax.writing import clause, generates, joined, when, written_as
 
 
+@written_as("{this}.{column}")
 class SequenceOwner(exp.Expression):
     """The column of a table."""
 
@@ -41,10 +42,12 @@ class SequenceOptions(exp.Expression):
     }
 
 
+@written_as("CREATE SEQUENCE [exists: IF NOT EXISTS] {this} {options}")
 class CreateSequenceStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False, "options": True}
 
 
+@written_as("ALTER SEQUENCE [exists: IF EXISTS] {this} {options}")
 class AlterSequenceStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False, "options": True}
 
@@ -135,11 +138,6 @@ def _number(parser: StatementParser) -> exp.Expr:
     return exp.Literal(this=f"{sign}{number.name}", is_string=False)
 
 
-@generates(SequenceOwner)
-def _write_owner(write: Generator, node: exp.Expression) -> str:
-    return f"{write.sql(node, 'this')}.{write.sql(node, 'column')}"
-
-
 @generates(SequenceOptions)
 def _write_options(write: Generator, node: exp.Expression) -> str:
     def bound(name: str, word: str) -> str:
@@ -161,15 +159,3 @@ def _write_options(write: Generator, node: exp.Expression) -> str:
         clause(write, "OWNED BY", node, "owner"),
         when(node, "is_free", "OWNED BY NONE"),
     )
-
-
-@generates(CreateSequenceStatement)
-def _write_create_sequence(write: Generator, node: exp.Expression) -> str:
-    name = joined("CREATE SEQUENCE", when(node, "exists", "IF NOT EXISTS"), write.sql(node, "this"))
-    return joined(name, write.sql(node, "options"))
-
-
-@generates(AlterSequenceStatement)
-def _write_alter_sequence(write: Generator, node: exp.Expression) -> str:
-    name = joined("ALTER SEQUENCE", when(node, "exists", "IF EXISTS"), write.sql(node, "this"))
-    return joined(name, write.sql(node, "options"))

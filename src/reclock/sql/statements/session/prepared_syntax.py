@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from sqlglot import exp
-from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.sql.statements.subscribe.syntax import subscribe
@@ -13,25 +12,29 @@ from reclock.sql.syntax.expressions import QUERY_STARTS
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import generates, joined, list_clause, when
+from reclock.sql.syntax.writing import written_as
 
 
+@written_as("PREPARE {this} [({types})] AS {statement}")
 class PrepareStatement(Statement):
     """``statement`` is the prepared statement, ``types`` the written types of its parameters."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "types": False, "statement": True}
 
 
+@written_as("EXECUTE {this} [({values})]")
 class ExecuteStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "values": False}
 
 
+@written_as("DEALLOCATE {this|ALL}")
 class DeallocateStatement(Statement):
     """Without ``this`` it is ``DEALLOCATE ALL``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": False}
 
 
+@written_as("DECLARE {this} CURSOR [is_held: WITH HOLD] FOR {query}")
 class DeclareStatement(Statement):
     """``query`` is a ``QueryStatement`` or a ``SubscribeStatement``; a cursor that ``is_held``
     outlives the transaction."""
@@ -39,6 +42,7 @@ class DeclareStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "is_held": False, "query": True}
 
 
+@written_as("FETCH {count|ALL} FROM {this} [WITH (TIMEOUT = {timeout})]")
 class FetchStatement(Statement):
     """Without ``count`` it is ``FETCH ALL``. ``timeout`` is how long it waits for a subscription's
     next rows."""
@@ -46,18 +50,21 @@ class FetchStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "count": False, "timeout": False}
 
 
+@written_as("CLOSE {this|ALL}")
 class CloseStatement(Statement):
     """Without ``this`` it is ``CLOSE ALL``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": False}
 
 
+@written_as("UNLISTEN {this|*}")
 class UnlistenStatement(Statement):
     """UNLISTEN of ``this`` channel, or of all. It has no effect, because there is no LISTEN."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": False}
 
 
+@written_as("DISCARD {kind}")
 class DiscardStatement(Statement):
     """``kind`` is ``ALL``, ``PLANS``, ``SEQUENCES`` or ``TEMP``."""
 
@@ -150,56 +157,3 @@ def discard(parser: StatementParser, words: tuple[str, ...]) -> DiscardStatement
     if not parser.accept_any(("ALL", "PLANS", "SEQUENCES", "TEMP", "TEMPORARY")):
         parser.raise_error("Expected ALL")
     return DiscardStatement(kind=parser.last_word)
-
-
-@generates(PrepareStatement)
-def _write_prepare(write: Generator, node: exp.Expression) -> str:
-    types = list_clause(write, "", node, "types")
-    return joined("PREPARE", write.sql(node, "this"), types, "AS", write.sql(node, "statement"))
-
-
-@generates(ExecuteStatement)
-def _write_execute(write: Generator, node: exp.Expression) -> str:
-    values = list_clause(write, "", node, "values")
-    return joined("EXECUTE", write.sql(node, "this"), values)
-
-
-@generates(DeallocateStatement)
-def _write_deallocate(write: Generator, node: exp.Expression) -> str:
-    return f"DEALLOCATE {write.sql(node, 'this') or 'ALL'}"
-
-
-@generates(DeclareStatement)
-def _write_declare(write: Generator, node: exp.Expression) -> str:
-    return joined(
-        "DECLARE",
-        write.sql(node, "this"),
-        "CURSOR",
-        when(node, "is_held", "WITH HOLD"),
-        "FOR",
-        write.sql(node, "query"),
-    )
-
-
-@generates(FetchStatement)
-def _write_fetch(write: Generator, node: exp.Expression) -> str:
-    fetched = f"FETCH {write.sql(node, 'count') or 'ALL'} FROM {write.sql(node, 'this')}"
-    return joined(
-        fetched,
-        f"WITH (TIMEOUT = {write.sql(node, 'timeout')})" if node.args.get("timeout") else "",
-    )
-
-
-@generates(CloseStatement)
-def _write_close(write: Generator, node: exp.Expression) -> str:
-    return f"CLOSE {write.sql(node, 'this') or 'ALL'}"
-
-
-@generates(UnlistenStatement)
-def _write_unlisten(write: Generator, node: exp.Expression) -> str:
-    return joined("UNLISTEN", write.sql(node, "this") or "*")
-
-
-@generates(DiscardStatement)
-def _write_discard(write: Generator, node: exp.Expression) -> str:
-    return f"DISCARD {node.args['kind']}"

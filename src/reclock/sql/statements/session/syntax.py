@@ -11,15 +11,17 @@ from sqlglot.tokenizer_core import TokenType
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import clause, generates, joined, listed
+from reclock.sql.syntax.writing import clause, generates, listed, written_as
 
 
+@written_as("SHOW {this|ALL}")
 class ShowVariableStatement(Statement):
     """Without ``this`` it is ``SHOW ALL``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": False}
 
 
+@written_as("SET {scope} {this} = {values|DEFAULT}")
 class SetVariableStatement(Statement):
     """``scope`` is ``SESSION``, ``LOCAL`` or absent. ``values`` holds literals and names; none is
     ``DEFAULT``."""
@@ -27,6 +29,7 @@ class SetVariableStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "values": False, "scope": False}
 
 
+@written_as("RESET {this|ALL}")
 class ResetVariableStatement(Statement):
     """Without ``this`` it is ``RESET ALL``."""
 
@@ -127,25 +130,6 @@ def reset_variable(parser: StatementParser, words: tuple[str, ...]) -> ResetVari
 
 def variable_or_all(parser: StatementParser) -> exp.Identifier | None:
     return None if parser.accept("ALL") else _named(parser)
-
-
-@generates(ShowVariableStatement)
-def _write_show_variable(write: Generator, node: exp.Expression) -> str:
-    return f"SHOW {write.sql(node, 'this') or 'ALL'}"
-
-
-@generates(SetVariableStatement)
-def _write_set_variable(write: Generator, node: exp.Expression) -> str:
-    return joined(
-        "SET",
-        node.args.get("scope") or "",
-        f"{write.sql(node, 'this')} = {listed(write, node, 'values') or 'DEFAULT'}",
-    )
-
-
-@generates(ResetVariableStatement)
-def _write_reset_variable(write: Generator, node: exp.Expression) -> str:
-    return f"RESET {write.sql(node, 'this') or 'ALL'}"
 
 
 @generates(SetDefaultStatement)

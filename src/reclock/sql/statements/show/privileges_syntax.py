@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from sqlglot import exp
-from sqlglot.generator import Generator
-
 from reclock.sql.statements.roles.privileges_syntax import PLURALS
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import clause, generates, joined, when
+from reclock.sql.syntax.writing import written_as
 
 
+@written_as("SHOW [is_default: DEFAULT] PRIVILEGES [ON {kind}] [FOR {role}] [WHERE {where}]")
 class ShowPrivilegesStatement(Statement):
     """``kind`` is a plural, as it is written after ON, or ``SYSTEM``."""
 
@@ -35,17 +33,3 @@ def show_privileges(parser: StatementParser, words: tuple[str, ...]) -> ShowPriv
     role = parser.role_name() if parser.accept("FOR") else None
     where = parser.value() if parser.accept("WHERE") else None
     return ShowPrivilegesStatement(is_default="DEFAULT" in words, kind=kind, role=role, where=where)
-
-
-@generates(ShowPrivilegesStatement)
-def _write_show_privileges(write: Generator, node: exp.Expression) -> str:
-    kind = f"ON {node.args['kind']}" if node.args.get("kind") else ""
-    default = when(node, "is_default", "DEFAULT")
-    return joined(
-        "SHOW",
-        default,
-        "PRIVILEGES",
-        kind,
-        clause(write, "FOR", node, "role"),
-        clause(write, "WHERE", node, "where"),
-    )

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import ClassVar
 
 from sqlglot import exp
-from sqlglot.generator import Generator
 
 from reclock.sql.statements.functions.names_syntax import object_name
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import clause, generates, joined
+from reclock.sql.syntax.writing import written_as
 
 
+@written_as("SHOW {kind} [FROM {within}] [IN CLUSTER {cluster}] [LIKE {like}] [WHERE {where}]")
 class ShowObjectsStatement(Statement):
     """``within`` names a schema, or for ``INDEXES`` a relation."""
 
@@ -26,10 +26,12 @@ class ShowObjectsStatement(Statement):
     }
 
 
+@written_as("SHOW COLUMNS FROM {this} [LIKE {like}] [WHERE {where}]")
 class ShowColumnsStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "like": False, "where": False}
 
 
+@written_as("SHOW CREATE {kind} {this}")
 class ShowCreateStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": True}
 
@@ -94,25 +96,3 @@ def _filter(parser: StatementParser) -> dict[str, exp.Expr | None]:
     if parser.accept_any(("WHERE", "EXPR")):
         return {"where": parser.value()}
     return {}
-
-
-def write_filter(write: Generator, node: exp.Expression) -> str:
-    """LIKE or WHERE of a SHOW."""
-    return joined(clause(write, "LIKE", node, "like"), clause(write, "WHERE", node, "where"))
-
-
-@generates(ShowObjectsStatement)
-def _write_show_objects(write: Generator, node: exp.Expression) -> str:
-    within = clause(write, "FROM", node, "within")
-    cluster = clause(write, "IN CLUSTER", node, "cluster")
-    return joined("SHOW", node.args["kind"], within, cluster, write_filter(write, node))
-
-
-@generates(ShowColumnsStatement)
-def _write_show_columns(write: Generator, node: exp.Expression) -> str:
-    return joined(f"SHOW COLUMNS FROM {write.sql(node, 'this')}", write_filter(write, node))
-
-
-@generates(ShowCreateStatement)
-def _write_show_create(write: Generator, node: exp.Expression) -> str:
-    return f"SHOW CREATE {node.args['kind']} {write.sql(node, 'this')}"

@@ -9,11 +9,12 @@ from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.definitions.sinks import FILE_FORMATS
-from reclock.sql.statements.sources.formats_syntax import formats, one_format, write_formats
+from reclock.sql.statements.sources.formats_syntax import formats, one_format
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import alters, parses
-from reclock.sql.syntax.writing import clause, generates, joined, list_clause, listed, when
+from reclock.sql.syntax.templates import template
+from reclock.sql.syntax.writing import clause, comma_list, generates, joined, written_as
 
 
 class KafkaInto(exp.Expression):
@@ -47,12 +48,17 @@ class DeltaInto(exp.Expression):
     }
 
 
+@written_as("FILES {path} FORMAT {format}")
 class FilesInto(exp.Expression):
     """``INTO FILES 'path' FORMAT …``. ``format`` is ``PARQUET``, ``CSV`` or ``JSON``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"path": True, "format": True}
 
 
+@written_as(
+    "POSTGRES CONNECTION {connection} (TABLE {table}[, SCHEMA {schema}]) "
+    "[KEY ({key}) [is_not_enforced: NOT ENFORCED]]"
+)
 class PostgresInto(exp.Expression):
     """``INTO POSTGRES CONNECTION … (TABLE …, SCHEMA …) KEY (…)``."""
 
@@ -65,12 +71,14 @@ class PostgresInto(exp.Expression):
     }
 
 
+@written_as("ICEBERG [CATALOG CONNECTION {connection}] (NAMESPACE {namespace}, TABLE {table})")
 class IcebergInto(exp.Expression):
     """``INTO ICEBERG [CATALOG CONNECTION …] (NAMESPACE …, TABLE …)``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"connection": False, "namespace": True, "table": True}
 
 
+@written_as("CONTINUING {this} [REPLACING {replaced}] [FROM {previous}]")
 class Continuation(exp.Expression):
     """``CONTINUING 'id' [REPLACING 'id' FROM relation]``, which only the catalog has. The target
     was created by the first sink. It holds the rows of ``relation``, which the second sink read,
@@ -79,6 +87,10 @@ class Continuation(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "replaced": False, "previous": False}
 
 
+@written_as(
+    "CREATE SINK [exists: IF NOT EXISTS] {this} [IN CLUSTER {cluster}] FROM {on} INTO {target} "
+    "[WITH ({options})] {continuation} {as_of}"
+)
 class CreateSinkStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
@@ -92,6 +104,7 @@ class CreateSinkStatement(Statement):
     }
 
 
+@written_as("ALTER SINK [exists: IF EXISTS] {this} SET FROM {on}")
 class AlterSinkStatement(Statement):
     """``ALTER SINK … SET FROM``."""
 
@@ -225,99 +238,36 @@ def _key(parser: StatementParser) -> dict[str, object]:
 
 @generates(KafkaInto)
 def _write_kafka_into(write: Generator, node: exp.Expression) -> str:
-    topics = [f"TOPIC {write.sql(node, 'topic')}"]
-    if node.args.get("progress_topic"):
-        topics.append(clause(write, "PROGRESS TOPIC", node, "progress_topic"))
-    topics += [
+    topics = [
+        clause(write, "TOPIC", node, "topic"),
+        clause(write, "PROGRESS TOPIC", node, "progress_topic"),
         clause(write, "TOPIC PARTITION COUNT", node, "partitions"),
         clause(write, "TOPIC REPLICATION FACTOR", node, "replicas"),
         clause(write, "COMPRESSION TYPE", node, "compression"),
     ]
-    topics = [topic for topic in topics if topic]
     if node.args.get("connection"):
-        where = f"CONNECTION {write.sql(node, 'connection')} ({', '.join(topics)})"
+        where = f"CONNECTION {write.sql(node, 'connection')} ({comma_list(*topics)})"
     else:
         where = joined(f"BROKER {write.sql(node, 'broker')}", *topics)
     return joined(
         f"KAFKA {where}",
-        _written_key(write, node),
+        _KEY(write, node),
         clause(write, "HEADERS", node, "headers"),
-        write_formats(write, node),
+        write.sql(node, "format"),
         f"ENVELOPE {node.args['envelope']}",
     )
 
 
-@generates(IcebergInto)
-def _write_iceberg_into(write: Generator, node: exp.Expression) -> str:
-    return joined(
-        "ICEBERG",
-        clause(write, "CATALOG CONNECTION", node, "connection"),
-        f"({clause(write, 'NAMESPACE', node, 'namespace')}, {clause(write, 'TABLE', node, 'table')})",
-    )
-
-
-@generates(PostgresInto)
-def _write_postgres_into(write: Generator, node: exp.Expression) -> str:
-    schema = f", {clause(write, 'SCHEMA', node, 'schema')}" if node.args.get("schema") else ""
-    return joined(
-        f"POSTGRES CONNECTION {write.sql(node, 'connection')} "
-        f"({clause(write, 'TABLE', node, 'table')}{schema})",
-        _written_key(write, node),
-    )
-
-
-def _written_key(write: Generator, node: exp.Expression) -> str:
-    if not node.args.get("key"):
-        return ""
-    return joined(
-        f"KEY ({listed(write, node, 'key')})", when(node, "is_not_enforced", "NOT ENFORCED")
-    )
+_KEY = template("[KEY ({key}) [is_not_enforced: NOT ENFORCED]]")
 
 
 @generates(DeltaInto)
 def _write_delta_into(write: Generator, node: exp.Expression) -> str:
-    names = [clause(write, part.upper(), node, part) for part in ("namespace", "table")]
-    names = [name for name in names if name]
+    name = comma_list(
+        clause(write, "NAMESPACE", node, "namespace"), clause(write, "TABLE", node, "table")
+    )
     return joined(
         f"DELTA {write.sql(node, 'path')}",
         clause(write, "CATALOG CONNECTION", node, "connection"),
-        f"({', '.join(names)})" if names else "",
-    )
-
-
-@generates(FilesInto)
-def _write_files_into(write: Generator, node: exp.Expression) -> str:
-    return f"FILES {write.sql(node, 'path')} FORMAT {node.args['format']}"
-
-
-@generates(CreateSinkStatement)
-def _write_create_sink(write: Generator, node: exp.Expression) -> str:
-    return joined(
-        "CREATE SINK",
-        when(node, "exists", "IF NOT EXISTS"),
-        write.sql(node, "this"),
-        clause(write, "IN CLUSTER", node, "cluster"),
-        f"FROM {write.sql(node, 'on')} INTO {write.sql(node, 'target')}",
-        list_clause(write, "WITH", node, "options"),
-        write.sql(node, "continuation"),
-        write.sql(node, "as_of"),
-    )
-
-
-@generates(Continuation)
-def _write_continuation(write: Generator, node: exp.Expression) -> str:
-    return joined(
-        f"CONTINUING {write.sql(node, 'this')}",
-        clause(write, "REPLACING", node, "replaced"),
-        clause(write, "FROM", node, "previous"),
-    )
-
-
-@generates(AlterSinkStatement)
-def _write_alter_sink(write: Generator, node: exp.Expression) -> str:
-    return joined(
-        "ALTER SINK",
-        when(node, "exists", "IF EXISTS"),
-        write.sql(node, "this"),
-        f"SET FROM {write.sql(node, 'on')}",
+        name and f"({name})",
     )

@@ -9,9 +9,13 @@ from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.sql.syntax.parser import StatementParser
-from reclock.sql.syntax.writing import clause, generates, joined, when
+from reclock.sql.syntax.writing import clause, comma_list, generates, joined, when, written_as
 
 
+@written_as(
+    "FORMAT CSV [header: WITH HEADER] [WITH {columns} COLUMNS] [DELIMITED BY {delimiter}] "
+    "[NULL AS {null_text}]"
+)
 class CsvFormatClause(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {
         "header": False,
@@ -21,14 +25,17 @@ class CsvFormatClause(exp.Expression):
     }
 
 
+@written_as("FORMAT JSON")
 class JsonFormatClause(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {}
 
 
+@written_as("FORMAT PARQUET")
 class ParquetFormatClause(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {}
 
 
+@written_as("FORMAT {kind}")
 class PlainFormatClause(exp.Expression):
     """``kind`` is ``TEXT`` or ``BYTES``."""
 
@@ -51,6 +58,7 @@ class RegistryFormatClause(exp.Expression):
     }
 
 
+@written_as("FORMAT PROTOBUF MESSAGE {message} USING SCHEMA {schema}")
 class ProtobufFormatClause(exp.Expression):
     """``FORMAT PROTOBUF MESSAGE … USING SCHEMA …``: a schema as protoc compiles it, or the text of
     one."""
@@ -58,6 +66,7 @@ class ProtobufFormatClause(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"message": True, "schema": True}
 
 
+@written_as("KEY {key} VALUE {value}")
 class KeyValueFormat(exp.Expression):
     """``KEY FORMAT … VALUE FORMAT …``."""
 
@@ -122,63 +131,17 @@ def _is_on(parser: StatementParser) -> bool:
     return not (parser.accept_any(("TRUE", "FALSE")) and parser.last_word == "FALSE")
 
 
-def write_formats(write: Generator, node: exp.Expression) -> str:
-    """``FORMAT …``, or those of keys and values, if the node has it."""
-    format_clause = node.args.get("format")
-    return (
-        write.sql(format_clause)
-        if isinstance(format_clause, KeyValueFormat)
-        else clause(write, "FORMAT", node, "format")
-    )
-
-
-@generates(CsvFormatClause)
-def _write_csv_format(write: Generator, node: exp.Expression) -> str:
-    columns = f"WITH {write.sql(node, 'columns')} COLUMNS" if node.args.get("columns") else ""
-    return joined(
-        "CSV",
-        when(node, "header", "WITH HEADER"),
-        columns,
-        clause(write, "DELIMITED BY", node, "delimiter"),
-        clause(write, "NULL AS", node, "null_text"),
-    )
-
-
-@generates(JsonFormatClause)
-def _write_json_format(write: Generator, node: exp.Expression) -> str:
-    return "JSON"
-
-
-@generates(ParquetFormatClause)
-def _write_parquet_format(write: Generator, node: exp.Expression) -> str:
-    return "PARQUET"
-
-
-@generates(PlainFormatClause)
-def _write_plain_format(write: Generator, node: exp.Expression) -> str:
-    return str(node.args["kind"])
-
-
-@generates(KeyValueFormat)
-def _write_key_value_format(write: Generator, node: exp.Expression) -> str:
-    return f"KEY FORMAT {write.sql(node, 'key')} VALUE FORMAT {write.sql(node, 'value')}"
-
-
 @generates(RegistryFormatClause)
 def _write_registry_format(write: Generator, node: exp.Expression) -> str:
-    kind = joined(node.args["kind"], clause(write, "MESSAGE", node, "message"))
-    using = f"{kind} USING CONFLUENT SCHEMA REGISTRY CONNECTION {write.sql(node, 'connection')}"
-    options = [
+    options = comma_list(
         clause(write, "AVRO KEY FULLNAME", node, "key_name"),
         clause(write, "AVRO VALUE FULLNAME", node, "value_name"),
         when(node, "null_defaults", "NULL DEFAULTS"),
-    ]
-    option_list = ", ".join(option for option in options if option)
-    return joined(
-        using, f"({option_list})" if option_list else "", clause(write, "SEED SCHEMA", node, "seed")
     )
-
-
-@generates(ProtobufFormatClause)
-def _write_protobuf_format(write: Generator, node: exp.Expression) -> str:
-    return f"PROTOBUF MESSAGE {write.sql(node, 'message')} USING SCHEMA {write.sql(node, 'schema')}"
+    return joined(
+        f"FORMAT {node.args['kind']}",
+        clause(write, "MESSAGE", node, "message"),
+        f"USING CONFLUENT SCHEMA REGISTRY CONNECTION {write.sql(node, 'connection')}",
+        options and f"({options})",
+        clause(write, "SEED SCHEMA", node, "seed"),
+    )

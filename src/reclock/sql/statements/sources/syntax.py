@@ -12,26 +12,28 @@ from reclock.sql.statements.sources.formats_syntax import (
     ParquetFormatClause,
     PlainFormatClause,
     formats,
-    write_formats,
 )
 from reclock.sql.statements.sources.upstreams_syntax import ObjectsFrom, upstream
 from reclock.sql.syntax import nodes
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import alters, parses
-from reclock.sql.syntax.writing import clause, generates, joined, list_clause, listed, when
+from reclock.sql.syntax.writing import generates, written_as
 
 
+@written_as("RETAIN HISTORY FOR {this}")
 class RetainHistoryClause(exp.Expression):
     """``RETAIN HISTORY FOR this`` among the options of a source."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
+@written_as("{this} {kind} [not_null: NOT NULL]")
 class SourceColumn(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True, "not_null": False}
 
 
+@written_as("{kind} [AS {alias}]")
 class Metadata(exp.Expression):
     """A column of ``INCLUDE``: ``kind`` is ``KEY``, ``PARTITION``, ``OFFSET``, ``TIMESTAMP`` or
     ``HEADERS``."""
@@ -39,6 +41,9 @@ class Metadata(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "alias": False}
 
 
+@written_as(
+    "[{schema}.]{this} [AS {alias}] [({columns})] [KEY ({key})] [OID {oid}] [ENTRY ({entries})]"
+)
 class SubsourceOf(exp.Expression):
     """A table of the upstream in ``FOR TABLES``; the name of its subsource, if it is another; its
     columns, and the key by which it is replicated, its number there, and those of its entries in
@@ -55,6 +60,12 @@ class SubsourceOf(exp.Expression):
     }
 
 
+@written_as(
+    "CREATE [materialized: MATERIALIZED] SOURCE [exists: IF NOT EXISTS] {this} "
+    "[IN CLUSTER {cluster}] [({columns})] FROM {connector} {format} [INCLUDE {include}] "
+    "[ENVELOPE {envelope}] [all_tables: FOR ALL TABLES] [FOR TABLES ({tables})] "
+    "[EXPOSE PROGRESS AS {progress}] [WITH ({options})]"
+)
 class CreateSourceStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
@@ -73,24 +84,29 @@ class CreateSourceStatement(Statement):
     }
 
 
+@written_as("CREATE SUBSOURCE {this} FROM SOURCE {source} TABLE {table}")
 class CreateSubsourceStatement(Statement):
     """The text of a subsource in the catalog: ``table`` is its name upstream."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "source": True, "table": True}
 
 
+@written_as("ALTER SOURCE {this} RETRY")
 class AlterSourceRetryStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
+@written_as("ALTER SOURCE {this} RESNAPSHOT")
 class AlterSourceResnapshotStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
+@written_as("ALTER SOURCE {this} WAIVE {check}")
 class AlterSourceWaiveStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "check": True}
 
 
+@written_as("ALTER SOURCE {this} SKIP {partition} [FROM {lower}] [TO {upper}]")
 class AlterSourceSkipStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
@@ -100,6 +116,7 @@ class AlterSourceSkipStatement(Statement):
     }
 
 
+@written_as("ALTER SOURCE {this} RESTART {partition}")
 class AlterSourceRestartStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "partition": True}
 
@@ -260,88 +277,6 @@ def _alter_retention(
     history = _retain_history(parser) if is_set else None
     parser.close_parenthesis()
     return AlterSourceRetainStatement(this=name, history=history)
-
-
-@generates(RetainHistoryClause)
-def _write_retain_history(write: Generator, node: exp.Expression) -> str:
-    return f"RETAIN HISTORY FOR {write.sql(node, 'this')}"
-
-
-@generates(SourceColumn)
-def _write_source_column(write: Generator, node: exp.Expression) -> str:
-    return joined(
-        write.sql(node, "this"), write.sql(node, "kind"), when(node, "not_null", "NOT NULL")
-    )
-
-
-@generates(Metadata)
-def _write_metadata(write: Generator, node: exp.Expression) -> str:
-    return joined(node.args["kind"], clause(write, "AS", node, "alias"))
-
-
-@generates(SubsourceOf)
-def _write_subsource_of(write: Generator, node: exp.Expression) -> str:
-    schema = f"{write.sql(node, 'schema')}." if node.args.get("schema") else ""
-    columns = list_clause(write, "", node, "columns")
-    key = list_clause(write, "KEY", node, "key")
-    entries = list_clause(write, "ENTRY", node, "entries")
-    name = joined(f"{schema}{write.sql(node, 'this')}", clause(write, "AS", node, "alias"))
-    return joined(name, columns, key, clause(write, "OID", node, "oid"), entries)
-
-
-@generates(CreateSubsourceStatement)
-def _write_create_subsource(write: Generator, node: exp.Expression) -> str:
-    return (
-        f"CREATE SUBSOURCE {write.sql(node, 'this')} FROM SOURCE {write.sql(node, 'source')} "
-        f"TABLE {write.sql(node, 'table')}"
-    )
-
-
-@generates(CreateSourceStatement)
-def _write_create_source(write: Generator, node: exp.Expression) -> str:
-    return joined(
-        "CREATE",
-        when(node, "materialized", "MATERIALIZED"),
-        "SOURCE",
-        when(node, "exists", "IF NOT EXISTS"),
-        write.sql(node, "this"),
-        clause(write, "IN CLUSTER", node, "cluster"),
-        list_clause(write, "", node, "columns"),
-        f"FROM {write.sql(node, 'connector')}",
-        write_formats(write, node),
-        f"INCLUDE {listed(write, node, 'include')}" if node.args.get("include") else "",
-        f"ENVELOPE {node.args['envelope']}" if node.args.get("envelope") else "",
-        when(node, "all_tables", "FOR ALL TABLES"),
-        list_clause(write, "FOR TABLES", node, "tables"),
-        clause(write, "EXPOSE PROGRESS AS", node, "progress"),
-        list_clause(write, "WITH", node, "options"),
-    )
-
-
-@generates(AlterSourceRetryStatement)
-def _write_retry(write: Generator, node: exp.Expression) -> str:
-    return f"ALTER SOURCE {write.sql(node, 'this')} RETRY"
-
-
-@generates(AlterSourceResnapshotStatement)
-def _write_resnapshot(write: Generator, node: exp.Expression) -> str:
-    return f"ALTER SOURCE {write.sql(node, 'this')} RESNAPSHOT"
-
-
-@generates(AlterSourceWaiveStatement)
-def _write_waive(write: Generator, node: exp.Expression) -> str:
-    return f"ALTER SOURCE {write.sql(node, 'this')} WAIVE {write.sql(node, 'check')}"
-
-
-@generates(AlterSourceSkipStatement)
-def _write_skip(write: Generator, node: exp.Expression) -> str:
-    skipped = f"ALTER SOURCE {write.sql(node, 'this')} SKIP {write.sql(node, 'partition')}"
-    return joined(skipped, clause(write, "FROM", node, "lower"), clause(write, "TO", node, "upper"))
-
-
-@generates(AlterSourceRestartStatement)
-def _write_restart(write: Generator, node: exp.Expression) -> str:
-    return f"ALTER SOURCE {write.sql(node, 'this')} RESTART {write.sql(node, 'partition')}"
 
 
 @generates(AlterSourceRetainStatement)

@@ -11,9 +11,20 @@ from sqlglot.tokenizer_core import TokenType
 
 from reclock.definitions.sources import COMPRESSIONS
 from reclock.sql.syntax.parser import StatementParser
-from reclock.sql.syntax.writing import clause, generates, joined, list_clause, listed
+from reclock.sql.syntax.writing import (
+    clause,
+    comma_list,
+    generates,
+    joined,
+    list_clause,
+    written_as,
+)
 
 
+@written_as(
+    "S3 [CONNECTION {connection}] DISCOVER OBJECTS [MATCHING {pattern}] "
+    "USING BUCKET SCAN {bucket}[, SQS NOTIFICATIONS {queue}] [COMPRESSION {compression}]"
+)
 class ObjectsFrom(exp.Expression):
     """``FROM S3 CONNECTION connection DISCOVER OBJECTS MATCHING pattern USING BUCKET SCAN bucket,
     SQS NOTIFICATIONS queue``."""
@@ -69,12 +80,14 @@ class KinesisFrom(exp.Expression):
     }
 
 
+@written_as("PUBNUB SUBSCRIBE KEY {subscribe_key} CHANNEL {channel} [ORIGIN {origin}]")
 class PubNubFrom(exp.Expression):
     """``FROM PUBNUB SUBSCRIBE KEY … CHANNEL …``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"subscribe_key": True, "channel": True, "origin": False}
 
 
+@written_as("START {kind} {timestamp} [SEQUENCE NUMBER ({numbers})]")
 class StreamStart(exp.Expression):
     """``START kind``: ``TRIM HORIZON``, ``LATEST``, ``TIMESTAMP`` and milliseconds, ``AT`` or
     ``AFTER`` sequence numbers."""
@@ -82,6 +95,7 @@ class StreamStart(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "timestamp": False, "numbers": False}
 
 
+@written_as("{this} = {number}")
 class ShardStart(exp.Expression):
     """The sequence number of a shard, called by its number."""
 
@@ -308,13 +322,12 @@ def upstream(parser: StatementParser) -> exp.Expression:
 
 @generates(LoadGeneratorFrom)
 def _write_load_generator_from(write: Generator, node: exp.Expression) -> str:
-    clauses = (
+    options = comma_list(
         clause(write, "TICK INTERVAL", node, "tick_interval"),
         clause(write, "MAX CARDINALITY", node, "max_cardinality"),
         clause(write, "SCALE FACTOR", node, "scale_factor"),
     )
-    options = ", ".join(clause for clause in clauses if clause)
-    return joined("LOAD GENERATOR", node.args["kind"], f"({options})" if options else "")
+    return joined("LOAD GENERATOR", node.args["kind"], options and f"({options})")
 
 
 @generates(KafkaFrom)
@@ -329,76 +342,31 @@ def _write_kafka_from(write: Generator, node: exp.Expression) -> str:
         clause(write, "GROUP ID", node, "group"),
     )
     if node.args.get("connection"):
-        return (
-            f"KAFKA CONNECTION {write.sql(node, 'connection')} "
-            f"({', '.join(option for option in options if option)})"
-        )
+        return f"KAFKA CONNECTION {write.sql(node, 'connection')} ({comma_list(*options)})"
     return joined(f"KAFKA BROKER {write.sql(node, 'broker')}", *options)
 
 
 @generates(PostgresFrom)
 def _write_postgres_from(write: Generator, node: exp.Expression) -> str:
     connection = f"POSTGRES CONNECTION {write.sql(node, 'connection')}"
-    columns = [
-        f"{kind} COLUMNS ({listed(write, node, name)})" if node.args.get(name) else ""
-        for kind, name in (("TEXT", "text_columns"), ("EXCLUDE", "exclude_columns"))
-    ]
     options = (
-        f"PUBLICATION {write.sql(node, 'publication')}",
+        clause(write, "PUBLICATION", node, "publication"),
         clause(write, "SLOT", node, "slot"),
-        *columns,
+        list_clause(write, "TEXT COLUMNS", node, "text_columns"),
+        list_clause(write, "EXCLUDE COLUMNS", node, "exclude_columns"),
     )
     if isinstance(node.args["connection"], exp.Table):
-        return f"{connection} ({', '.join(option for option in options if option)})"
+        return f"{connection} ({comma_list(*options)})"
     return joined(connection, *options)
-
-
-@generates(ObjectsFrom)
-def _write_objects_from(write: Generator, node: exp.Expression) -> str:
-    queue = f", SQS NOTIFICATIONS {write.sql(node, 'queue')}" if node.args.get("queue") else ""
-    return joined(
-        "S3",
-        clause(write, "CONNECTION", node, "connection"),
-        "DISCOVER OBJECTS",
-        clause(write, "MATCHING", node, "pattern"),
-        f"USING BUCKET SCAN {write.sql(node, 'bucket')}{queue}",
-        f"COMPRESSION {node.args['compression']}" if node.args.get("compression") else "",
-    )
 
 
 @generates(KinesisFrom)
 def _write_kinesis_from(write: Generator, node: exp.Expression) -> str:
-    connection = clause(write, "CONNECTION", node, "connection")
+    connection = clause(write, "KINESIS CONNECTION", node, "connection") or "KINESIS"
+    endpoint = clause(write, "ENDPOINT", node, "endpoint")
     if node.args.get("arn"):
-        stream_clauses = (
-            clause(write, "ARN", node, "arn"),
-            clause(write, "ENDPOINT", node, "endpoint"),
-        )
-        return joined("KINESIS", connection, *stream_clauses, write.sql(node, "start"))
-    options = [clause(write, name.upper(), node, name) for name in ("stream", "region", "endpoint")]
-    return joined(
-        "KINESIS",
-        connection,
-        f"({', '.join(option for option in options if option)})",
-        write.sql(node, "start"),
-    )
-
-
-@generates(PubNubFrom)
-def _write_pubnub_from(write: Generator, node: exp.Expression) -> str:
-    upstream_text = (
-        f"PUBNUB SUBSCRIBE KEY {write.sql(node, 'subscribe_key')} CHANNEL "
-        f"{write.sql(node, 'channel')}"
-    )
-    return joined(upstream_text, clause(write, "ORIGIN", node, "origin"))
-
-
-@generates(StreamStart)
-def _write_stream_start(write: Generator, node: exp.Expression) -> str:
-    numbers = list_clause(write, "SEQUENCE NUMBER", node, "numbers")
-    return joined("START", node.args["kind"], write.sql(node, "timestamp"), numbers)
-
-
-@generates(ShardStart)
-def _write_shard_start(write: Generator, node: exp.Expression) -> str:
-    return f"{write.sql(node, 'this')} = {write.sql(node, 'number')}"
+        stream = joined(clause(write, "ARN", node, "arn"), endpoint)
+    else:
+        names = clause(write, "STREAM", node, "stream"), clause(write, "REGION", node, "region")
+        stream = f"({comma_list(*names, endpoint)})"
+    return joined(connection, stream, write.sql(node, "start"))

@@ -12,9 +12,10 @@ from reclock.sql.statements.tables.syntax import TableColumn, table_elements
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import alters
-from reclock.sql.syntax.writing import clause, generates, joined, listed, when
+from reclock.sql.syntax.writing import clause, generates, joined, when, written_as
 
 
+@written_as("ALTER TABLE [exists: IF EXISTS] {this} {actions}")
 class AlterTableStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False, "actions": True}
 
@@ -137,9 +138,3 @@ def _write_action(write: Generator, node: exp.Expression) -> str:
         clause(write, "USING", node, "using"),
         node.args.get("behavior") or "",
     )
-
-
-@generates(AlterTableStatement)
-def _write_alter_table(write: Generator, node: exp.Expression) -> str:
-    name = joined("ALTER TABLE", when(node, "exists", "IF EXISTS"), write.sql(node, "this"))
-    return joined(name, listed(write, node, "actions"))

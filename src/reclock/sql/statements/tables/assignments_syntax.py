@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from sqlglot import exp
-from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.errors import SqlSyntaxError, UnsupportedSql
 from reclock.sql.syntax.expressions import QUERY_STARTS
 from reclock.sql.syntax.parser import StatementParser
-from reclock.sql.syntax.writing import generates
+from reclock.sql.syntax.writing import written_as
 
 
+@written_as("{this} = {value}")
 class Assignment(exp.Expression):
     """``this = value``."""
 
@@ -64,8 +64,3 @@ def _columns_of(query: exp.Expr, names: Sequence[exp.Identifier]) -> list[exp.Ex
         )
         for column in called
     ]
-
-
-@generates(Assignment)
-def _write_assignment(write: Generator, node: exp.Expression) -> str:
-    return f"{write.sql(node, 'this')} = {write.sql(node, 'value')}"

@@ -12,16 +12,16 @@ from reclock.sql.statements.tables.assignments_syntax import assignments
 from reclock.sql.statements.tables.modify_syntax import (
     changed_table,
     returning,
-    write_returning,
 )
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import clause, generates, joined, list_clause, listed
+from reclock.sql.syntax.writing import clause, generates, joined, list_clause, listed, written_as
 
 MATCHED, BY_TARGET, BY_SOURCE = "MATCHED", "NOT MATCHED", "NOT MATCHED BY SOURCE"
 
 
+@written_as("MERGE INTO {this} USING {source} [ON {on}] {*clauses} [RETURNING {returning}]")
 class MergeStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
@@ -125,14 +125,4 @@ def _write_clause(write: Generator, node: exp.Expression) -> str:
         )
     return joined(
         f"WHEN {node.args['match']}", clause(write, "AND", node, "condition"), f"THEN {action}"
-    )
-
-
-@generates(MergeStatement)
-def _write_merge(write: Generator, node: exp.Expression) -> str:
-    return joined(
-        f"MERGE INTO {write.sql(node, 'this')} USING {write.sql(node, 'source')}",
-        clause(write, "ON", node, "on"),
-        *(write.sql(each) for each in node.args["clauses"]),
-        write_returning(write, node),
     )

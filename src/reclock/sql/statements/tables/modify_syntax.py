@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from sqlglot import exp
-from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.sql.statements.tables.assignments_syntax import assignments
@@ -13,9 +12,13 @@ from reclock.sql.statements.tables.on_conflict_syntax import on_conflict
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import clause, generates, joined, list_clause, listed
+from reclock.sql.syntax.writing import written_as
 
 
+@written_as(
+    "INSERT INTO {this} [({columns})] [OVERRIDING {overriding} VALUE] {query|DEFAULT VALUES} "
+    "{on_conflict} [RETURNING {returning}]"
+)
 class InsertStatement(Statement):
     """Without ``query`` it is ``DEFAULT VALUES``. ``overriding`` is ``SYSTEM`` or ``USER``."""
 
@@ -29,6 +32,9 @@ class InsertStatement(Statement):
     }
 
 
+@written_as(
+    "UPDATE {this} SET {assignments} [FROM {relations}] [WHERE {where}] [RETURNING {returning}]"
+)
 class UpdateStatement(Statement):
     """``relations`` are the relations of FROM."""
 
@@ -41,6 +47,7 @@ class UpdateStatement(Statement):
     }
 
 
+@written_as("DELETE FROM {this} [USING {relations}] [WHERE {where}] [RETURNING {returning}]")
 class DeleteStatement(Statement):
     """``relations`` are the relations of USING."""
 
@@ -52,6 +59,7 @@ class DeleteStatement(Statement):
     }
 
 
+@written_as("TRUNCATE TABLE {names}")
 class TruncateStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"names": True}
 
@@ -150,47 +158,3 @@ def returning(parser: StatementParser) -> list[exp.Expr] | None:
 def truncate(parser: StatementParser, words: tuple[str, ...]) -> TruncateStatement:
     parser.accept("TABLE")
     return TruncateStatement(names=parser.comma_list(StatementParser.table_name))
-
-
-def write_returning(write: Generator, node: exp.Expression) -> str:
-    return f"RETURNING {listed(write, node, 'returning')}" if node.args.get("returning") else ""
-
-
-@generates(InsertStatement)
-def _write_insert(write: Generator, node: exp.Expression) -> str:
-    columns = list_clause(write, "", node, "columns")
-    rows = write.sql(node, "query") or "DEFAULT VALUES"
-    return joined(
-        "INSERT INTO",
-        write.sql(node, "this"),
-        columns,
-        f"OVERRIDING {node.args['overriding']} VALUE" if node.args.get("overriding") else "",
-        rows,
-        write.sql(node, "on_conflict"),
-        write_returning(write, node),
-    )
-
-
-@generates(UpdateStatement)
-def _write_update(write: Generator, node: exp.Expression) -> str:
-    changed = f"UPDATE {write.sql(node, 'this')} SET {listed(write, node, 'assignments')}"
-    relations = f"FROM {listed(write, node, 'relations')}" if node.args.get("relations") else ""
-    return joined(
-        changed, relations, clause(write, "WHERE", node, "where"), write_returning(write, node)
-    )
-
-
-@generates(DeleteStatement)
-def _write_delete(write: Generator, node: exp.Expression) -> str:
-    relations = f"USING {listed(write, node, 'relations')}" if node.args.get("relations") else ""
-    return joined(
-        f"DELETE FROM {write.sql(node, 'this')}",
-        relations,
-        clause(write, "WHERE", node, "where"),
-        write_returning(write, node),
-    )
-
-
-@generates(TruncateStatement)
-def _write_truncate(write: Generator, node: exp.Expression) -> str:
-    return f"TRUNCATE TABLE {listed(write, node, 'names')}"

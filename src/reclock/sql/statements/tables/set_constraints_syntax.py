@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from sqlglot import exp
-from sqlglot.generator import Generator
-
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import generates, joined, listed
+from reclock.sql.syntax.writing import written_as
 
 
+@written_as("SET CONSTRAINTS {names|ALL} {checked}")
 class SetConstraintsStatement(Statement):
     """``names`` are of the constraints, or it means all. ``checked`` is ``DEFERRED`` or
     ``IMMEDIATE``."""
@@ -26,8 +24,3 @@ def set_constraints(parser: StatementParser, words: tuple[str, ...]) -> SetConst
     if not parser.accept_any(("DEFERRED", "IMMEDIATE")):
         parser.raise_error("Expected DEFERRED or IMMEDIATE")
     return SetConstraintsStatement(names=names, checked=parser.last_word)
-
-
-@generates(SetConstraintsStatement)
-def _write_set_constraints(write: Generator, node: exp.Expression) -> str:
-    return joined("SET CONSTRAINTS", listed(write, node, "names") or "ALL", node.args["checked"])

@@ -24,7 +24,15 @@ from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
 from reclock.sql.syntax.storage_parameters import skip_storage_parameters
 from reclock.sql.syntax.temporary import TEMPORARY, is_temporary, make_temporary
-from reclock.sql.syntax.writing import clause, generates, joined, list_clause, listed, when
+from reclock.sql.syntax.writing import (
+    clause,
+    comma_list,
+    generates,
+    joined,
+    listed,
+    when,
+    written_as,
+)
 
 
 class TableColumn(exp.Expression):
@@ -53,6 +61,9 @@ class CreateTableStatement(Statement):
     }
 
 
+@written_as(
+    "CREATE TABLE [exists: IF NOT EXISTS] {this} [({names})] AS {query} [is_empty: WITH NO DATA]"
+)
 class CreateTableAsStatement(Statement):
     """``names`` are of the columns; without them they are those of ``query``. ``is_empty`` is WITH
     NO DATA."""
@@ -217,17 +228,8 @@ def _write_table_column(write: Generator, node: exp.Expression) -> str:
     )
 
 
-@generates(CreateTableAsStatement)
-def _write_create_table_as(write: Generator, node: exp.Expression) -> str:
-    name = joined("CREATE TABLE", when(node, "exists", "IF NOT EXISTS"), write.sql(node, "this"))
-    names = list_clause(write, "", node, "names")
-    return joined(
-        name, names, "AS", write.sql(node, "query"), when(node, "is_empty", "WITH NO DATA")
-    )
-
-
 @generates(CreateTableStatement)
 def _write_create_table(write: Generator, node: exp.Expression) -> str:
     name = joined("CREATE TABLE", when(node, "exists", "IF NOT EXISTS"), write.sql(node, "this"))
-    elements = [listed(write, node, "columns"), listed(write, node, "constraints")]
-    return f"{name} ({', '.join(element for element in elements if element)})"
+    elements = comma_list(listed(write, node, "columns"), listed(write, node, "constraints"))
+    return f"{name} ({elements})"

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from sqlglot import exp
-from sqlglot.generator import Generator
-
 from reclock.sql.syntax.expressions import QUERY_STARTS
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import CHANGES, StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import generates
+from reclock.sql.syntax.writing import written_as
 
 
+@written_as("{with_} {this}")
 class WithStatement(Statement):
     """``this`` is the main statement. A query stands here only if WITH changes tables: otherwise
     the WITH is a part of the query."""
@@ -32,8 +30,3 @@ def with_statement(parser: StatementParser, words: tuple[str, ...]) -> Statement
     if not is_query and parser.token.text.upper() not in CHANGES:
         parser.raise_error("Expected a query, INSERT, UPDATE, DELETE or MERGE")
     return WithStatement(with_=clause, this=parser.statement())
-
-
-@generates(WithStatement)
-def _write_with(write: Generator, node: exp.Expression) -> str:
-    return f"{write.sql(node, 'with_')} {write.sql(node, 'this')}"

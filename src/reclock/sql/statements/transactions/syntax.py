@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import ClassVar, NoReturn
 
-from sqlglot import exp
-from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.errors import UnsupportedSql
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import generates, joined
+from reclock.sql.syntax.writing import written_as
 
 
+@written_as("{kind} {this} [ISOLATION LEVEL {isolation}] {access}")
 class TransactionStatement(Statement):
     """``kind`` is ``BEGIN``, ``COMMIT`` or ``ROLLBACK``, ``isolation`` and ``access`` are as
     written, upper case; or ``kind`` is ``SAVEPOINT``, ``RELEASE`` or ``ROLLBACK TO``, and ``this``
@@ -114,10 +113,3 @@ def lock(parser: StatementParser, words: tuple[str, ...]) -> NoReturn:
         hint="leave LOCK TABLE out and repeat the transaction after 40001, or let all who write "
         "call pg_advisory_xact_lock first",
     )
-
-
-@generates(TransactionStatement)
-def _write_transaction(write: Generator, node: exp.Expression) -> str:
-    isolation = node.args.get("isolation")
-    level = f"ISOLATION LEVEL {isolation}" if isolation else ""
-    return joined(node.args["kind"], write.sql(node, "this"), level, node.args.get("access") or "")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from sqlglot import exp
-from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.errors import InvalidConstraint, UnsupportedSql
@@ -17,9 +16,12 @@ from reclock.sql.statements.tables.constraints_syntax import (
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import alters, parses
-from reclock.sql.syntax.writing import clause, generates, joined, when
+from reclock.sql.syntax.writing import written_as
 
 
+@written_as(
+    "CREATE DOMAIN {this} AS {kind} [DEFAULT {default}] [not_null: NOT NULL] {*constraints}"
+)
 class CreateDomainStatement(Statement):
     """``kind`` is the base type; ``constraints`` are CHECKs, in which ``value`` is a column."""
 
@@ -32,6 +34,7 @@ class CreateDomainStatement(Statement):
     }
 
 
+@written_as("ALTER DOMAIN {this} {action} [exists: IF EXISTS] {value} [TO {to}] {behavior}")
 class AlterDomainStatement(Statement):
     """``action`` are the words behind the domain's name. ``value`` is a default, a constraint, or
     the name of one; ``exists`` and ``behavior`` are of DROP CONSTRAINT."""
@@ -123,30 +126,4 @@ def rename_constraint(parser: StatementParser, name: exp.Table) -> AlterDomainSt
     parser.expect("TO")
     return AlterDomainStatement(
         this=name, action="RENAME CONSTRAINT", value=constraint, to=parser.name()
-    )
-
-
-@generates(CreateDomainStatement)
-def _write_create_domain(write: Generator, node: exp.Expression) -> str:
-    return joined(
-        "CREATE DOMAIN",
-        write.sql(node, "this"),
-        "AS",
-        write.sql(node, "kind"),
-        clause(write, "DEFAULT", node, "default"),
-        when(node, "not_null", "NOT NULL"),
-        *map(write.sql, node.args.get("constraints") or ()),
-    )
-
-
-@generates(AlterDomainStatement)
-def _write_alter_domain(write: Generator, node: exp.Expression) -> str:
-    return joined(
-        "ALTER DOMAIN",
-        write.sql(node, "this"),
-        node.args["action"],
-        when(node, "exists", "IF EXISTS"),
-        write.sql(node, "value"),
-        clause(write, "TO", node, "to"),
-        node.args.get("behavior") or "",
     )

@@ -5,22 +5,23 @@ from __future__ import annotations
 from typing import ClassVar
 
 from sqlglot import exp
-from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.errors import UnsupportedSql
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import alters, parses
-from reclock.sql.syntax.writing import clause, generates, joined, listed, when
+from reclock.sql.syntax.writing import written_as
 
 
+@written_as("CREATE TYPE {this} AS ENUM ({labels})")
 class CreateTypeStatement(Statement):
     """``labels`` are strings."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "labels": False}
 
 
+@written_as("ALTER TYPE {this} ADD VALUE [exists: IF NOT EXISTS] {label} [{side} {beside}]")
 class AddValueStatement(Statement):
     """ALTER TYPE … ADD VALUE. ``side`` is ``BEFORE`` or ``AFTER`` the label ``beside``, or
     absent."""
@@ -34,6 +35,7 @@ class AddValueStatement(Statement):
     }
 
 
+@written_as("ALTER TYPE {this} RENAME VALUE {label} TO {to}")
 class RenameValueStatement(Statement):
     """ALTER TYPE … RENAME VALUE."""
 
@@ -75,26 +77,3 @@ def rename_value(parser: StatementParser, name: exp.Table) -> RenameValueStateme
     label = _label(parser)
     parser.expect("TO")
     return RenameValueStatement(this=name, label=label, to=_label(parser))
-
-
-@generates(CreateTypeStatement)
-def _write_create_type(write: Generator, node: exp.Expression) -> str:
-    return f"CREATE TYPE {write.sql(node, 'this')} AS ENUM ({listed(write, node, 'labels')})"
-
-
-@generates(AddValueStatement)
-def _write_add_value(write: Generator, node: exp.Expression) -> str:
-    return joined(
-        "ALTER TYPE",
-        write.sql(node, "this"),
-        "ADD VALUE",
-        when(node, "exists", "IF NOT EXISTS"),
-        write.sql(node, "label"),
-        clause(write, str(node.args.get("side")), node, "beside"),
-    )
-
-
-@generates(RenameValueStatement)
-def _write_rename_value(write: Generator, node: exp.Expression) -> str:
-    renamed = f"{write.sql(node, 'label')} TO {write.sql(node, 'to')}"
-    return f"ALTER TYPE {write.sql(node, 'this')} RENAME VALUE {renamed}"

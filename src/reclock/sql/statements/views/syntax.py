@@ -13,9 +13,13 @@ from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
 from reclock.sql.syntax.storage_parameters import skip_storage_parameters
 from reclock.sql.syntax.temporary import TEMPORARY, is_temporary, make_temporary
-from reclock.sql.syntax.writing import clause, generates, joined, list_clause, listed, when
+from reclock.sql.syntax.writing import clause, generates, joined, listed, when, written_as
 
 
+@written_as(
+    "CREATE [replace: OR REPLACE] [materialized: MATERIALIZED] VIEW [exists: IF NOT EXISTS] "
+    "{this} [IN CLUSTER {cluster}] [IN TIME ZONE {zone}] [({columns})] AS {query}"
+)
 class CreateViewStatement(Statement):
     """``zone`` is the time zone of moments in the query; without it, that of the session, or UTC in
     the text of a definition."""
@@ -72,6 +76,7 @@ class CreateIndexStatement(Statement):
     }
 
 
+@written_as("REFRESH MATERIALIZED VIEW {this}")
 class RefreshViewStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
@@ -167,22 +172,6 @@ def refresh_view(parser: StatementParser, words: tuple[str, ...]) -> RefreshView
     return statement
 
 
-@generates(CreateViewStatement)
-def _write_create_view(write: Generator, node: exp.Expression) -> str:
-    return joined(
-        "CREATE",
-        when(node, "replace", "OR REPLACE"),
-        when(node, "materialized", "MATERIALIZED"),
-        "VIEW",
-        when(node, "exists", "IF NOT EXISTS"),
-        write.sql(node, "this"),
-        clause(write, "IN CLUSTER", node, "cluster"),
-        clause(write, "IN TIME ZONE", node, "zone"),
-        list_clause(write, "", node, "columns"),
-        f"AS {write.sql(node, 'query')}",
-    )
-
-
 @generates(CreateIndexStatement)
 def _write_create_index(write: Generator, node: exp.Expression) -> str:
     keys = node.args.get("keys")
@@ -200,8 +189,3 @@ def _write_create_index(write: Generator, node: exp.Expression) -> str:
         "NULLS NOT DISTINCT" if node.args.get("unique") == "NULLS NOT DISTINCT" else "",
         clause(write, "WHERE", node, "where"),
     )
-
-
-@generates(RefreshViewStatement)
-def _write_refresh_view(write: Generator, node: exp.Expression) -> str:
-    return f"REFRESH MATERIALIZED VIEW {write.sql(node, 'this')}"
