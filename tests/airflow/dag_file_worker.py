@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,8 @@ def main() -> None:
         "boto3",
         "sqlglot",
     }
+    for module in ("hooks", "operators", "sensors", "triggers", "assets"):  # as users' DAGs do
+        import_module(f"reclock.airflow.{module}")
     loaded = sorted({name.partition(".")[0] for name in set(sys.modules) - before} & heavy)
     assert airflow.sdk
     from reclock.airflow.assets import relation_asset

@@ -1,6 +1,7 @@
 """Uses the hook of the connection ``reclock_default``, once for each set of variables, and prints
 what it answers."""
 
+import asyncio
 import json
 import os
 import sys
@@ -10,9 +11,14 @@ from typing import Any
 def answers_of(variables: dict[str, str]) -> dict[str, Any]:
     os.environ.update(variables)
     from reclock.airflow.hooks import ReclockHook
+    from reclock.airflow.triggers import open_hook
 
     hook = ReclockHook()
-    answers: dict[str, Any] = {"test": hook.test_connection()}
+    in_triggerer = asyncio.run(open_hook("reclock_default"))
+    answers: dict[str, Any] = {
+        "test": hook.test_connection(),
+        "triggerer": in_triggerer.test_connection(),
+    }
     if answers["test"][0]:
         hook.run("CREATE TABLE items (id integer, price numeric(10, 2))")
         hook.insert_rows("items", [(1, "2.50"), (2, "3.00")], target_fields=["id", "price"])

@@ -13,6 +13,8 @@ from reclock.adapter.session.session import Session
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import moment
 from reclock.runtime.environment import Environment
+from reclock.server.console import Console
+from reclock.server.monitoring import Monitor
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark]
 
@@ -62,3 +64,37 @@ def test_each_run_gives_one_interval_and_nothing_is_ever_scheduled(
         ):
             (result,) = session.execute(f"SELECT count(*) FROM {name} AS OF {moment(day)}")
             assert list(result.rows()) == [(keys,)]
+
+
+def test_a_warm_process_does_the_work(
+    tmp_path: Path, run_worker: Callable[..., Any], airflow_database: dict[str, str]
+) -> None:
+    home, monitor = tmp_path / "home", Monitor("127.0.0.1", 0)
+    path = home / "buckets" / "landing" / "a"
+    path.parent.mkdir(parents=True)
+    path.write_text('{"k": "a"}\n')
+    os.utime(path, (moment("2026-03-01 12:00") / 1000,) * 2)
+    with Environment.initialise(home) as environment:
+        session = Session(environment)
+        create = (
+            "CREATE SOURCE s (k text) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'landing' "
+            "FORMAT JSON WITH (START '2026-03-01')"
+        )
+        list(session.execute(create))
+        with monitor.watching(environment, application=Console(environment)):
+            report = run_worker(
+                "backfill_worker.py",
+                [("2026-03-02", {})],
+                RECLOCK_HOME=str(tmp_path / "nowhere"),  # the tasks themselves find nothing
+                AIRFLOW_CONN_RECLOCK_WARM=f"http://{monitor.address}",
+            )
+        monitor.close()
+        assert report["runs"][0]["tasks"] == {
+            "list_sources": "success",
+            "give.await_turn[reclock.public.s]": "success",
+            "give.bind[reclock.public.s]": "success",
+            "done": "success",
+        }
+        (result,) = session.execute(f"SELECT k FROM s AS OF {moment('2026-03-02')}")
+        assert list(result.rows()) == [("a",)]
+    assert not (tmp_path / "nowhere").exists()

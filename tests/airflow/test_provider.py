@@ -119,6 +119,7 @@ def test_the_wheel_has_the_dags_and_their_timetable(installed: Path, loaded_dags
 
 def assert_answers(answers: dict[str, Any]) -> None:
     assert answers["test"] == [True, "Connection successfully tested"]
+    assert answers["triggerer"] == answers["test"]
     assert answers["records"] == [[1, "2.50"], [2, "3.00"]]
     assert answers["first"] == [1]
     assert answers["types"] == {"id": "int32", "price": "Decimal"}

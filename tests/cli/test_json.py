@@ -66,7 +66,7 @@ def test_a_status_is_one_screen_with_problems_first(lines: Callable[..., list[An
     status = CliRunner().invoke(app, ["status"])
     assert status.exit_code == 0, status.output
     assert "3 objects, no problems" in status.output
-    assert "recomputed, 1 updates in" in status.output or "maintained" in status.output
+    assert "recomputed, 1 update in" in status.output or "maintained" in status.output
     view = "CREATE MATERIALIZED VIEW q AS SELECT 1 / (x - 1) AS y FROM t"
     assert CliRunner().invoke(app, ["sql", "-c", view]).exit_code == 0
     lines("tick", exit_code=1)

@@ -3,6 +3,7 @@ both databases."""
 
 import contextlib
 import os
+import resource
 import sqlite3
 import stat
 import threading
@@ -233,6 +234,21 @@ def test_a_full_disk_is_named(consensus_url: str) -> None:
         consensus.transact(fill)
     assert raised.value.sqlstate == "53100"
     assert consensus.read(value) == 0
+    consensus.close()
+
+
+def test_a_limit_of_file_sizes_is_not_blamed_on_the_url(tmp_path: Path) -> None:
+    consensus = Consensus.connect(f"sqlite:///{tmp_path / 'consensus.db'}")
+    consensus.transact(start_at_zero)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1, limits[1]))
+    try:
+        with pytest.raises(ConsensusUnavailable, match="not available") as raised:
+            consensus.transact(increment)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert "limits of file sizes" in (raised.value.hint or "")
+    assert consensus.transact(increment) == 1
     consensus.close()
 
 

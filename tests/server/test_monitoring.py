@@ -28,6 +28,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from reclock.adapter.query.metrics import BUCKETS_NS, cumulative
 from reclock.config.ports import PortSettings
 from reclock.errors import InvalidOption, UnsafeHttpListener
+from reclock.runtime.environment import Environment
 from reclock.server.monitoring import Monitor, monitoring, split_address
 
 MONITORING = Path(__file__).parents[2] / "docker" / "monitoring"
@@ -229,6 +230,24 @@ def test_a_process_that_has_not_joined_is_healthy_but_not_ready() -> None:
         with monitoring(monitor.address, PortSettings(), is_optional=True) as second:
             assert second is None  # the port is taken
     finally:
+        monitor.close()
+
+
+def test_a_process_whose_lake_is_gone_is_not_ready(tmp_path: Path) -> None:
+    with Environment.initialise(tmp_path / "home") as environment:
+        monitor = Monitor("127.0.0.1", 0)
+        with monitor.watching(environment):
+            assert get(monitor.address, "/readyz") == (200, "ready\n")
+            lake = tmp_path / "home" / "lake"
+            lake.rename(tmp_path / "elsewhere")
+            status, reason = get(monitor.address, "/readyz")
+            assert status == 503
+            assert reason.startswith("the lake is older than consensus: it is empty")
+            lake.mkdir()
+            assert get(monitor.address, "/readyz")[0] == 503
+            lake.rmdir()
+            (tmp_path / "elsewhere").rename(lake)
+            assert get(monitor.address, "/readyz")[0] == 200
         monitor.close()
 
 

@@ -158,7 +158,7 @@ def test_a_step_that_runs_is_not_begun_again_and_one_that_ended_is(
         assert may_end.wait(60)
         return "done"
 
-    monkeypatch.setattr(warm_steps, "_STEPS", {"slow": slow})
+    monkeypatch.setattr(warm_steps, "STEPS", {"slow": slow})
     body = {"step": "slow", "arguments": {}}
     for _ in range(2):
         assert ask(console, "POST", "/steps/key", body)[0] == 202
@@ -182,7 +182,7 @@ def test_a_failure_keeps_its_detail_and_hint_and_a_bug_is_no_silence(
 
     monkeypatch.setattr(
         warm_steps,
-        "_STEPS",
+        "STEPS",
         {"unreachable": unreachable, "bug": lambda environment, *, tell: {}["no such key"]},
     )
     for step in ("unreachable", "bug"):

@@ -15,11 +15,13 @@ import pytest
 from fixtures.server import SqlServer
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import StructType
 
 import reclock
-from reclock.errors import InvalidOption, NotReadable
+from reclock.errors import InvalidOption, NotReadable, RelationReplaced
 from reclock.spark import ReclockDataSource
+from reclock.spark.stream_reader import ChangesReader
 
 pytestmark = pytest.mark.spark
 
@@ -143,6 +145,48 @@ def test_a_stream_goes_on_after_its_first_time_was_compacted(
         assert batches == [(1, 1), (2, 1)]
         with pytest.raises(StreamingQueryException, match=r"carts. cannot be read at"):
             read_available(f"{first + 1}..", tmp_path / "another")
+
+
+@pytest.mark.parametrize("partitions", [None, "2"])
+def test_a_stream_stops_when_its_relation_is_replaced(
+    partitions: str | None, tmp_path: Path
+) -> None:
+    options = {"path": "carts", "home": str(tmp_path / "home"), "changes": "true"}
+    if partitions is not None:
+        options["numPartitions"] = partitions
+
+    def begin() -> ChangesReader:
+        source = ReclockDataSource(options)
+        reader = source.streamReader(source.schema())
+        assert isinstance(reader, ChangesReader)
+        return reader
+
+    with reclock.connect(tmp_path / "home", create=True) as client:
+        client.sql("CREATE TABLE stock (id integer)")
+        client.sql("INSERT INTO stock VALUES (1)")
+        client.sql("CREATE VIEW carts AS SELECT id + 1 AS id FROM stock")
+        reader = begin()
+        start = reader.initialOffset()
+        end = reader.latestOffset(start, ReadAllAvailable())
+        planned = reader.partitions(start, end)
+        rows = [row for part in planned for batch in reader.read(part) for row in batch.to_pylist()]
+        assert [(row["id"], row["mz_diff"]) for row in rows] == [(2, 1)]
+
+        client.sql("ALTER VIEW carts RENAME TO old; ALTER VIEW old RENAME TO carts")
+        client.sql("INSERT INTO stock VALUES (2)")
+        end = reader.latestOffset(end, ReadAllAvailable())  # the same relation goes on
+        client.sql("CREATE OR REPLACE VIEW carts AS SELECT id + 2 AS id FROM stock")
+        for again in (reader, begin()):
+            with pytest.raises(RelationReplaced, match="carts is not the relation"):
+                again.latestOffset(end, ReadAllAvailable())
+            with pytest.raises(RelationReplaced):  # Spark repeats a micro-batch
+                again.partitions(start, end)
+        for part in planned[:1]:  # a task that was planned before
+            with pytest.raises(RelationReplaced):
+                list(reader.read(part))
+        earlier = {"time": end["time"], "snapshot": False}  # of a release that kept no ids
+        assert begin().latestOffset(earlier, ReadAllAvailable())["time"] >= end["time"]
+        reader.stop()
 
 
 @pytest.mark.parametrize("options", [{}, {"changes": "5..7"}])

@@ -1,4 +1,5 @@
-"""The hook of connections of type ``reclock``."""
+"""The hook of connections of type ``reclock``. Files of DAGs import it, so it imports the client when
+it is used."""
 
 from __future__ import annotations
 
@@ -9,13 +10,12 @@ from airflow.sdk import Connection
 from airflow.sdk.exceptions import AirflowNotFoundException
 from sqlalchemy.engine import URL
 
-from reclock.airflow.dbapi import DbApiConnection, Parameters, numbered
 from reclock.errors import InvalidOption
-from reclock.sql.names import DEFAULT_DATABASE, DEFAULT_USER
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from reclock.airflow.dbapi import DbApiConnection, Parameters
     from reclock.client.client import Client
 
 DEFAULT_PORT = 6875
@@ -45,6 +45,16 @@ class ReclockHook(DbApiHook):
                 raise
             return Connection(conn_id=conn_id, conn_type=cls.conn_type)
 
+    @classmethod
+    async def aget_connection(cls, conn_id: str) -> Connection:
+        """As ``get_connection``."""
+        try:
+            return await super().aget_connection(conn_id)
+        except AirflowNotFoundException:
+            if conn_id != cls.default_conn_name:
+                raise
+            return Connection(conn_id=conn_id, conn_type=cls.conn_type)
+
     def get_client(self) -> Client:
         """A new client, to be closed. Raises ``InvalidOption`` and what ``reclock.connect``
         raises."""
@@ -56,6 +66,8 @@ class ReclockHook(DbApiHook):
         return connect(home or None, user=user or None)
 
     def get_conn(self) -> DbApiConnection:
+        from reclock.airflow.dbapi import DbApiConnection
+
         return DbApiConnection(self.get_client())
 
     @property
@@ -70,6 +82,8 @@ class ReclockHook(DbApiHook):
     def _server_url(self) -> URL | None:
         """The URL of the connection's server, or None if it has no host. Raises
         ``InvalidOption``."""
+        from reclock.sql.names import DEFAULT_DATABASE, DEFAULT_USER
+
         connection, parameters = self.connection, dict(self.connection_extra)
         home, name = parameters.pop("home", None), f'connection "{self.get_conn_id()}"'
         if not connection.host:
@@ -89,6 +103,8 @@ class ReclockHook(DbApiHook):
         )
 
     def _get_pandas_df(self, sql: str, parameters: Parameters = None) -> pd.DataFrame:
+        from reclock.airflow.dbapi import numbered
+
         text, values = (sql, []) if parameters is None else numbered(sql, parameters)
         with self.get_client() as client:
             return client.sql(text, values).pandas()

@@ -1,4 +1,4 @@
-"""The operators of the DAG ``reclock_tick``. A warm process does their work where there is one,
+"""The operators of the DAG ``reclock_tick``, and what those of others share. A warm process does their work where there is one,
 else the task does."""
 
 from __future__ import annotations
@@ -75,9 +75,11 @@ class ReclockStepOperator(BaseOperator):
     def arguments(self, context: Context) -> dict[str, Any]:
         """Those of the step's function in ``reclock.pipeline.dag_steps``."""
 
-    @abstractmethod
     def work(self, environment: Environment, arguments: Mapping[str, Any]) -> object:
         """Do the step in this process."""
+        from reclock.pipeline.dag_steps import STEPS
+
+        return STEPS[self.step](environment, **arguments, tell=self.tell)
 
     def conclude(self, context: Context, result: Any) -> object:
         """What the task returns for the step's result. Raises if something has failed."""
@@ -91,6 +93,10 @@ class ReclockStepOperator(BaseOperator):
         return operator_lineage(self._lineage)
 
     def execute(self, context: Context) -> object:
+        return self.perform(context)
+
+    def perform(self, context: Context) -> object:
+        """Have the step done. Returns what the task returns."""
         arguments = self.arguments(context)
         process = self.warm_process()
         if process is not None:
@@ -272,11 +278,6 @@ class ReclockPlanOperator(ReclockAnnouncingOperator):
         tick.migrate(self.home)
         return super()._own_outcome(arguments)
 
-    def work(self, environment: Environment, arguments: Mapping[str, Any]) -> object:
-        from reclock.pipeline import dag_steps
-
-        return dag_steps.plan(environment, **arguments, tell=self.tell)
-
     def conclude(self, context: Context, result: Any) -> object:
         self.announce(context, result["unannounced"])
         return result["work"]
@@ -330,11 +331,10 @@ class ReclockSourceOperator(ReclockStepOperator):
         }
 
     def work(self, environment: Environment, arguments: Mapping[str, Any]) -> object:
-        from reclock.pipeline import dag_steps
         from reclock.runtime import task_replica
 
         with task_replica.living(environment):
-            return dag_steps.move_source(environment, **arguments, tell=self.tell)
+            return super().work(environment, arguments)
 
     def conclude(self, context: Context, result: Any) -> object:
         if result["docs"]:
@@ -380,11 +380,10 @@ class ReclockClustersOperator(ReclockAnnouncingOperator):
         return super().arguments(context) | {"owner": context["run_id"]}
 
     def work(self, environment: Environment, arguments: Mapping[str, Any]) -> object:
-        from reclock.pipeline import dag_steps
         from reclock.runtime import task_replica
 
         with task_replica.living(environment):
-            return dag_steps.work_clusters(environment, **arguments, tell=self.tell)
+            return super().work(environment, arguments)
 
     def conclude(self, context: Context, result: Any) -> object:
         self.announce(context, result["unannounced"])

@@ -223,8 +223,8 @@ class ReclockPublishedTrigger(BaseEventTrigger):
 
 async def open_hook(reclock_conn_id: str) -> ReclockHook:
     """A hook that has its connection already, so that threads may use it."""
-    connection = await BaseHook.aget_connection(reclock_conn_id)
     hooks = await asyncio.to_thread(import_module, "reclock.airflow.hooks")  # takes a second
+    connection = await hooks.ReclockHook.aget_connection(reclock_conn_id)
     hook: ReclockHook = hooks.ReclockHook(reclock_conn_id, connection=connection)
     return hook
 

@@ -12,6 +12,7 @@ from reclock.cli.loop import seconds
 from reclock.cli.output import print_json
 from reclock.errors import InvalidOption
 from reclock.pipeline import backfill
+from reclock.pipeline.counts import counted
 from reclock.runtime.environment import Environment
 
 
@@ -58,7 +59,7 @@ def run_backfill(
             print(
                 (
                     f"{name} at {_format_time(interval.upper)}: {report.outcome}, "
-                    f"{report.rows} rows{suffix}"
+                    f"{counted(report.rows, 'row')}{suffix}"
                 ),
                 flush=True,
             )

@@ -17,6 +17,7 @@ from reclock.adapter.query.overview import overview_of
 from reclock.cli.output import print_json
 from reclock.introspection.overview import ObjectOverview, Overview
 from reclock.introspection.page import duration, moment, size
+from reclock.pipeline.counts import counted
 from reclock.runtime.environment import Environment
 
 _STYLES = {"running": "green", "online": "green", "late": "yellow", "offline": "yellow"}
@@ -99,7 +100,7 @@ def _objects(objects: tuple[ObjectOverview, ...]) -> Table:
 
 def _last_work(object: ObjectOverview) -> str:
     if (refresh := object.refresh) is not None:
-        return f"{refresh.how}, {refresh.updates:,} updates in {duration(refresh.duration_ms)}"
+        return f"{refresh.how}, {counted(refresh.updates, 'update')} in {duration(refresh.duration_ms)}"
     return f"audit {object.audit.outcome}" if object.audit is not None else ""
 
 

@@ -41,8 +41,8 @@ class Fenced(ReclockError):
 
 
 class ConsensusUnavailable(ReclockError):
-    """The consensus database cannot be reached, or stayed locked for too long. Nothing was
-    written."""
+    """The consensus database cannot be reached, read or written, or stayed locked for too long.
+    Nothing was written."""
 
     sqlstate = "08006"
 

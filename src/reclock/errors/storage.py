@@ -81,6 +81,23 @@ class DroppedMeanwhile(ReclockError):
         self.name = name
 
 
+class RelationReplaced(ReclockError):
+    """The relation of a Spark stream is another one than that whose changes the stream has read."""
+
+    sqlstate = "55000"
+
+    def __init__(self, name: str, *, expected: str, found: str) -> None:
+        super().__init__(
+            f"{name} is not the relation that the stream began with",
+            detail=(
+                f"the stream reads {expected}, and the name is that of {found} now: the relation was "
+                "created again or replaced, or its columns were changed"
+            ),
+            hint="start the stream with a new checkpoint",
+        )
+        self.name, self.expected, self.found = name, expected, found
+
+
 class ClusterDropped(ReclockError):
     """The cluster that a query ran on was dropped before it was answered."""
 

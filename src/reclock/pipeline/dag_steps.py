@@ -1,5 +1,5 @@
 """The steps of the DAG ``reclock_tick``: plan, one source, all clusters. Each answers JSON, in a
-task or in a warm process.
+task or in a warm process. ``STEPS`` has them, and those of ``reclock_backfill``, by name.
 
 ``tell`` is given a line for each thing that a step has done, as it is done: they are the task's
 log.
@@ -20,8 +20,9 @@ from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.definitions.sources import SourceSpec
 from reclock.errors import ClaimConflict, ReclockError
 from reclock.ingest.report import IngestReport, IngestState
-from reclock.pipeline import cluster_steps, registrations, source_steps
+from reclock.pipeline import backfill_steps, cluster_steps, registrations, source_steps
 from reclock.pipeline.announcements import Changes, unannounced
+from reclock.pipeline.counts import counted
 from reclock.pipeline.lineage import described
 from reclock.pipeline.tick import allocate
 from reclock.pipeline.tick_reports import AuditReport, ClusterReport, TickFailure
@@ -135,7 +136,7 @@ def move_source(
     with _timed(tell) as report_line:
         published = source_steps.publish(environment, [source], at, owner=owner, idle=idle)
         for name, rows in published.rows.items():
-            report_line(f"published {rows:,} rows of {name} below {published.upper}")
+            report_line(f"published {counted(rows, 'row')} of {name} below {published.upper}")
             changed[name] = {"upper": int(published.upper), "rows": rows}
     failed += [
         failure
@@ -263,6 +264,16 @@ def _clusters_with_work(
     return attended, submitted
 
 
+STEPS: Mapping[str, Callable[..., Any]] = {
+    "plan": plan,
+    "source": move_source,
+    "clusters": work_clusters,
+    "backfill sources": backfill_steps.list_sources,
+    "backfill turn": backfill_steps.is_next,
+    "backfill": backfill_steps.fill,
+}
+
+
 # --- lines of the report ---
 
 
@@ -299,8 +310,9 @@ def _step_line(report: IngestReport, unit: str) -> str:
         f" and {more} more" if (more := len(report.bindings) - _SHOWN_PARTITIONS) > 0 else ""
     )
     return (
-        f"bound {report.size:,} {unit} of {len(report.bindings)} partitions at {report.at}, "
-        f"{report.rows:,} rows: {partitions}{more_partitions}"
+        f"bound {report.size:,} {unit} of {counted(len(report.bindings), 'partition')} "
+        f"at {report.at}, "
+        f"{counted(report.rows, 'row')}: {partitions}{more_partitions}"
     )
 
 
@@ -323,15 +335,16 @@ def _changed(environment: Environment, report: ClusterReport, tell: Tell) -> dic
     for index in report.indexes:
         if index.updates or index.how:
             tell(
-                f"refreshed {index.index} below {index.upper}: {index.updates:,} "
-                f"updates, {index.how or 'unchanged'}"
+                f"refreshed {index.index} below {index.upper}: "
+                f"{counted(index.updates, 'update')}, {index.how or 'unchanged'}"
             )
         if index.updates and index.index in views:
             changed[views[index.index]] = {"upper": int(index.upper), "rows": index.updates}
     totals = _sink_totals(environment) if any(sink.changes for sink in report.emitted) else {}
     for sink in report.emitted:
         if sink.commits:
-            tell(f"emitted {sink.changes:,} changes, {sink.bytes:,} bytes to {sink.sink}")
+            changes = counted(sink.changes, "change")
+            tell(f"emitted {changes}, {counted(sink.bytes, 'byte')} to {sink.sink}")
         if sink.changes:
             changed[sink.sink] = {
                 "upper": int(sink.upper),

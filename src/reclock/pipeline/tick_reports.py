@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from reclock.algebra.timestamps import Timestamp
 from reclock.errors import AuditFailed, ReclockError
 from reclock.ingest.report import IngestReport
+from reclock.pipeline.counts import counted
 from reclock.protocol.compute import Emitted, Refreshed
 
 
@@ -148,10 +149,10 @@ class TickReport:
         updates = sum(index.updates for report in self.refreshed for index in report.indexes)
         first = (
             f"tick at {self.at}: new data in {len(published)} of {len(self.sources)} "
-            f"sources, {rows} rows; {updates} index updates"
+            f"sources, {counted(rows, 'row')}; {counted(updates, 'index update')}"
         )
         if self.emitted:
-            first += f", {sum(sink.changes for sink in self.emitted)} changes emitted"
+            first += f", {counted(sum(sink.changes for sink in self.emitted), 'change')} emitted"
         busy = {
             report.source: report.claimed_by
             for report in self.ingested

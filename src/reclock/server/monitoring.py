@@ -19,7 +19,13 @@ from prometheus_client import CollectorRegistry, PlatformCollector, ProcessColle
 from reclock.adapter.query.metrics import EnvironmentCollector
 from reclock.config.loopback import is_loopback
 from reclock.config.ports import PortSettings
-from reclock.errors import ConfigurationError, InvalidOption, ReclockError, UnsafeHttpListener
+from reclock.errors import (
+    ConfigurationError,
+    InvalidOption,
+    ReclockError,
+    UnsafeHttpListener,
+    known_failure,
+)
 from reclock.runtime.environment import Environment
 from reclock.server.http_responses import StartResponse, respond
 from reclock.server.ports import cannot_listen
@@ -49,8 +55,8 @@ class Monitor:
     own.
 
     - ``/healthz`` is 200 while the process can answer at all.
-    - ``/readyz`` is 200 if the process has joined the environment and can read its catalog,
-      otherwise 503.
+    - ``/readyz`` is 200 if the process has joined the environment, can read its catalog, and finds
+      both stores as they were left, otherwise 503.
     - ``/metrics`` are the metrics in a format of Prometheus, or 503 if they cannot be read.
     - The application, if there is one, answers all other paths.
     """
@@ -125,11 +131,12 @@ class Monitor:
                     return self._readiness(start_response)
                 case "/metrics":
                     return self._scrape(request, start_response)
-        except ReclockError as error:
-            return _text(start_response, HTTPStatus.SERVICE_UNAVAILABLE, error.message)
-        except Exception as error:
+        except Exception as failure:
+            error = failure if isinstance(failure, ReclockError) else known_failure(failure)
+            if error is not None:
+                return _text(start_response, HTTPStatus.SERVICE_UNAVAILABLE, _reason(error))
             _log.error(
-                "HTTP request failed unexpectedly", path=request["PATH_INFO"], exc_info=error
+                "HTTP request failed unexpectedly", path=request["PATH_INFO"], exc_info=failure
             )
             return _text(start_response, HTTPStatus.INTERNAL_SERVER_ERROR, "internal error")
         return _text(
@@ -140,7 +147,9 @@ class Monitor:
         with self._guard:
             if self._environment is None:
                 return _not_joined(start_response)
-            self._environment.stores.catalog.sync()
+            stores = self._environment.stores
+            stores.catalog.sync()
+            stores.marks.check()
         return _text(start_response, HTTPStatus.OK, "ready")
 
     def _scrape(self, request: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
@@ -232,6 +241,10 @@ def _listen(host: str, port: int, tls: ssl.SSLContext | None) -> WSGIServer:
     # wsgiref derives wsgi.url_scheme from it
     server.base_environ["HTTPS"] = "on" if tls is not None else "off"
     return server
+
+
+def _reason(error: ReclockError) -> str:
+    return f"{error.message}: {error.detail}" if error.detail else error.message
 
 
 def _not_joined(start_response: StartResponse) -> Iterable[bytes]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import structlog
 
 from reclock.errors import InternalError, InvalidOption, ReclockError
-from reclock.pipeline import dag_steps
-from reclock.pipeline.dag_steps import Tell
+from reclock.pipeline.dag_steps import STEPS, Tell
 from reclock.quality.audit import load as load_audits
 from reclock.runtime.environment import Environment
 from reclock.tracing import span
@@ -19,12 +18,6 @@ from reclock.tracing import span
 _log = structlog.get_logger(__name__)
 _RETENTION_S = 600
 """How long the outcome of a step can be read after its end."""
-
-_STEPS: Mapping[str, Callable[..., Any]] = {
-    "plan": dag_steps.plan,
-    "source": dag_steps.move_source,
-    "clusters": dag_steps.work_clusters,
-}
 
 
 class WarmSteps:
@@ -43,7 +36,7 @@ class WarmSteps:
 
     def start(self, key: str, step: str, arguments: Mapping[str, Any]) -> None:
         """Raises ``InvalidOption`` for a step that is unknown."""
-        if step not in _STEPS:
+        if step not in STEPS:
             raise InvalidOption(f'there is no step "{step}"')
         with self._changed:
             self._forget_old()
@@ -89,7 +82,7 @@ class WarmSteps:
     def _outcome(self, step: str, arguments: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
         try:
             with span(f"step {step}"):
-                return {"result": _STEPS[step](self._environment, **arguments, tell=tell)}
+                return {"result": STEPS[step](self._environment, **arguments, tell=tell)}
         except ReclockError as error:
             return {"error": error_as_json(error)}
         except Exception as failure:  # the edge of the thread: the client gets the error

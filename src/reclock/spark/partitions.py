@@ -19,17 +19,19 @@ from reclock.client.embedded import EmbeddedClient
 from reclock.errors import DroppedMeanwhile, VersionGone
 from reclock.spark.options import SourceOptions
 from reclock.spark.queries import RelationQuery
-from reclock.spark.relation_scan import ScanTimes, open_client
+from reclock.spark.relation_scan import ScanTimes, check_relation, open_client
 
 
 @dataclass(frozen=True)
 class ScanPartition(InputPartition):
     """What one task reads: what ``part`` has, or what ``query`` answers. If it has both, they are
-    the same rows."""
+    the same rows. A task that sends the query fails unless ``relation`` is the id of its relation,
+    or None."""
 
     times: ScanTimes
     query: RelationQuery | None
     part: FilePart | None = None
+    relation: str | None = None
 
 
 def plan_partitions(
@@ -92,6 +94,8 @@ def _batches(client: Client, partition: ScanPartition) -> Iterator[pa.RecordBatc
             return
     assert query is not None
     yield from _query_batches(client, times, query)
+    if partition.relation is not None:
+        check_relation(client, query.relation, partition.relation)
 
 
 def _query_batches(

@@ -15,7 +15,7 @@ from pyspark.sql.types import StringType, StructType
 from reclock.algebra.relations import DIFF_COLUMN, RESERVED_COLUMNS, TIME_COLUMN
 from reclock.client.client import Client
 from reclock.client.connection import connect
-from reclock.errors import ReclockError, UnsupportedSql
+from reclock.errors import ReclockError, RelationReplaced, UnsupportedSql
 from reclock.spark.options import SourceOptions
 
 _UPDATE_FIELDS = [
@@ -24,6 +24,7 @@ _UPDATE_FIELDS = [
 ]
 _TEXT_COLUMNS = """SELECT attname FROM pg_catalog.pg_attribute
     WHERE attrelid = $1::regclass AND atttypid IN ('text'::regtype, 'varchar'::regtype)"""
+_RELATION_ID = "SELECT id FROM mz_catalog.mz_objects WHERE oid = $1::regclass"
 _UNLIMITED_BYTES = str(1 << 62)
 
 
@@ -88,6 +89,19 @@ def newest_time(client: Client, relation: str) -> int | None:
     if not any(line.startswith("input ") for line in lines):
         return None
     return int(lines[0].rpartition(" ")[2])
+
+
+def relation_id(client: Client, relation: str) -> str:
+    """The id of the relation that has the name. No other relation ever gets it."""
+    [(id,)] = client.sql(_RELATION_ID, [relation]).rows()
+    return str(id)
+
+
+def check_relation(client: Client, relation: str, expected: str) -> None:
+    """Raises ``RelationReplaced`` unless the name is still that of the relation ``expected``."""
+    found = relation_id(client, relation)
+    if found != expected:
+        raise RelationReplaced(relation, expected=expected, found=found)
 
 
 def plan_scan(client: Client, options: SourceOptions) -> tuple[ScanTimes, StructType]:

@@ -54,6 +54,7 @@ class ConsensusDatabase:
     is_lost_race: Callable[[sa.exc.DBAPIError], bool]
     is_outage: Callable[[sa.exc.DBAPIError], bool]
     is_full: Callable[[sa.exc.DBAPIError], bool]
+    outage_hint: str
     watch: Callable[[], Watch]
     bare: BareConnections
     """For ``fetch``."""
@@ -148,6 +149,9 @@ def _sqlite(url: sa.URL) -> ConsensusDatabase:
             and _sqlite_code(error) != sqlite3.SQLITE_ERROR
         ),
         is_full=lambda error: _sqlite_code(error) == sqlite3.SQLITE_FULL,
+        outage_hint=(
+            "check the database's file and its disk: permissions, quotas, limits of file sizes"
+        ),
         watch=partial(SqliteWatch, str(path)),
         bare=BareConnections(engine, lambda connection: None),
     )
@@ -221,6 +225,7 @@ def _postgresql(url: sa.URL) -> ConsensusDatabase:
         is_lost_race=_postgresql_is_lost_race,
         is_outage=lambda error: isinstance(error, sa.exc.OperationalError | sa.exc.InterfaceError),
         is_full=lambda error: getattr(error.orig, "sqlstate", None) == "53100",
+        outage_hint="check consensus_url and that the database is up",
         watch=lambda: PostgresWatch(_connect(url, **_KEEPALIVES)),
         bare=BareConnections(engine, _set_autocommit),
     )

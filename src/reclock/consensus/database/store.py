@@ -193,7 +193,9 @@ class Consensus:
             if self._database.is_full(error):
                 raise ConsensusFull(detail=str(error.orig)) from error
             if self._database.is_outage(error):
-                raise ConsensusUnavailable(detail=str(error.orig)) from error
+                raise ConsensusUnavailable(
+                    detail=str(error.orig), hint=self._database.outage_hint
+                ) from error
             raise
 
     def _is_retriable(self, error: Exception) -> bool:
