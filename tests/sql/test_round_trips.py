@@ -204,6 +204,7 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     "CREATE MATERIALIZED VIEW v (a) AS VALUES (1) ORDER BY 1 LIMIT 1": CreateViewStatement,
     'CREATE INDEX i IN CLUSTER c ON s.v (a, "B")': CreateIndexStatement,
     "CREATE INDEX i ON s.v USING gin (a) WHERE b IS NULL": CreateIndexStatement,
+    "CREATE UNIQUE INDEX i ON s.t (lower(a), b) NULLS NOT DISTINCT WHERE b > 1": CreateIndexStatement,
     "CREATE INDEX ON v (a + 1, upper(b), (c), date, v.d)": CreateIndexStatement,
     "CREATE INDEX ON v (a)": CreateIndexStatement,
     "CREATE INDEX IN CLUSTER default ON v (a)": CreateIndexStatement,

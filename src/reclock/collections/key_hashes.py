@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -26,16 +26,37 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 _SEED = np.uint64(secrets.randbits(64))
 
 
+class ComputedKeys(Protocol):
+    """Computes the keys of rows. What computes in the same way is equal."""
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The columns that it reads."""
+
+    def of(self, changes: pa.Table) -> pa.Table:
+        """The keys of those ``changes``, rows with diffs, that have one, as columns beside the
+        diffs."""
+
+
 @dataclass(frozen=True, slots=True)
 class KeyColumns:
-    """The columns of a key. A row with NULL in one of them has no key, unless
-    ``are_nulls_equal``."""
+    """The columns of a key, which may be ``computed``. A row with NULL in one of them has no key,
+    unless ``are_nulls_equal``."""
 
     names: tuple[str, ...]
     are_nulls_equal: bool = False
+    computed: ComputedKeys | None = None
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The columns of the table that the key needs."""
+        return self.names if self.computed is None else self.computed.inputs
+
+    def _keyed(self, changes: pa.Table) -> pa.Table:
+        return changes if self.computed is None else self.computed.of(changes)
 
     def hashes(self, rows: pa.Table) -> tuple[Hashes, npt.NDArray[np.bool_]]:
-        """The hash of each row's key, and whether the row has a key."""
+        """The hash of each row's key, and whether the row has a key. The key is not computed."""
         combined = np.zeros(rows.num_rows, np.uint64)
         has_key = np.ones(rows.num_rows, np.bool_)
         for name in self.names:
@@ -57,11 +78,13 @@ class KeyColumns:
     def net_counts(self, changes: pa.Table) -> tuple[Hashes, Counts]:
         """The keys that ``changes``, rows with diffs, leave more or fewer times than before,
         ascending, and by how much."""
+        changes = self._keyed(changes)
         hashes, has_key = self.hashes(changes)
         return summed(hashes[has_key], changes.column(DIFF_COLUMN).to_numpy()[has_key])
 
     def having(self, hashes: Hashes, changes: pa.Table) -> pa.Table:
         """The key and the diff of those of ``changes`` whose key has one of the hashes."""
+        changes = self._keyed(changes)
         hashes_of_rows, has_key = self.hashes(changes)
         matches = changes.select([*self.names, DIFF_COLUMN]).filter(
             pa.array(has_key & np.isin(hashes_of_rows, hashes))

@@ -159,7 +159,7 @@ class KeyIndex:
 
     def _columns_of(self, version: Version, file: DataFile) -> pa.Table:
         with pq.ParquetFile(file.path, filesystem=version.folder.filesystem) as parquet:
-            return parquet.read(columns=[*self.key.names, DIFF_COLUMN])
+            return parquet.read(columns=[*self.key.inputs, DIFF_COLUMN])
 
     def _rows(self, hashes: Hashes) -> Iterator[pa.Table]:
         """The rows of the table now, without those of files that are known to change the number of

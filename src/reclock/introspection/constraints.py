@@ -74,6 +74,8 @@ def _definition(facts: ConstraintFacts) -> tuple[str, str]:
 
 def _constraint_columns(state: CatalogState) -> Rows:
     for _, facts in _all_constraints(state):
+        if facts.type == "i":
+            continue
         target = facts.reference
         for i, position in enumerate(facts.positions):
             target_positions = (

@@ -198,6 +198,8 @@ def _columns(state: CatalogState) -> Rows:
         for constraint in constraints:
             if constraint.has_index:
                 for position, constrained in enumerate(constraint.positions, 1):
+                    if not constrained:  # an expression
+                        continue
                     column = state.descs[id_].columns[constrained - 1]
                     yield (
                         constraint.oid,
@@ -227,6 +229,7 @@ def _indexes(state: CatalogState) -> Rows:
             expressions,
             is_view_default,
             *traits,
+            None,
         )
     for id_, constraints in state.constraints().items():
         for constraint in constraints:
@@ -244,9 +247,10 @@ def _indexes(state: CatalogState) -> Rows:
                     constraint.positions,
                     options,
                     constraint.key,
-                    None,
+                    constraint.expressions,
                     False,
                     *traits,
+                    constraint.predicate,
                 )
 
 
@@ -426,6 +430,7 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
             is_primary=BOOLEAN,
             are_nulls_equal=BOOLEAN,
             is_immediate=BOOLEAN,
+            predicate=TEXT,
         ),
         catalog_rows=_indexes,
     ),

@@ -47,7 +47,8 @@ class ConstraintFacts:
     oid: int
     name: str
     type: str
-    """``p``, ``u``, ``f`` or ``c``."""
+    """``p``, ``u``, ``f`` or ``c``; ``i`` for a unique index of expressions or of some rows, which
+    is no constraint to PostgreSQL."""
     positions: tuple[int, ...]
     key: str
     """The columns as SQL."""
@@ -59,11 +60,15 @@ class ConstraintFacts:
     """The condition of a CHECK, as SQL."""
     reference: Reference | None
     """The target of a foreign key."""
+    expressions: str | None = None
+    """The keys of a unique index that are no columns, as SQL; their positions are 0."""
+    predicate: str | None = None
+    """The condition of a unique index, as SQL."""
 
     @property
     def has_index(self) -> bool:
-        """Whether PostgreSQL would create an index for it."""
-        return self.type in ("p", "u")
+        """Whether PostgreSQL would have an index for it."""
+        return self.type in ("p", "u", "i")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from sqlglot import exp
+
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.object_ids import constraint_oid, object_oid
 from reclock.introspection.relation import ConstraintFacts, Reference
 from reclock.sql.catalog.constraints import Constraint, ConstraintKind
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.names import parts, quote
+from reclock.sql.names import fold, parts, quote
 from reclock.sql.syntax.dialect import to_sql
 
 _KEYS = (ConstraintKind.PRIMARY_KEY, ConstraintKind.UNIQUE)
 _TYPES = {
     ConstraintKind.PRIMARY_KEY: "p",
     ConstraintKind.UNIQUE: "u",
+    ConstraintKind.UNIQUE_INDEX: "i",
     ConstraintKind.FOREIGN_KEY: "f",
     ConstraintKind.CHECK: "c",
 }
@@ -44,19 +47,45 @@ def _facts(
             if target is None or not set(constraint.target_columns) <= set(target.desc.names):
                 continue
             reference = _reference(constraint, target)
+        key = _indexed(constraint.keys)
         yield ConstraintFacts(
             constraint_oid(entry.id, place),
             constraint.name,
             _TYPES[constraint.kind],
-            _positions(entry, constraint.columns),
-            _key(constraint.columns),
+            _index_positions(entry, constraint) if key else _positions(entry, constraint.columns),
+            ", ".join(key) or _key(constraint.columns),
             constraint.is_deferrable,
             constraint.is_deferred,
             constraint.are_nulls_equal,
             constraint.is_enforced and constraint.is_valid,
             to_sql(constraint.condition) if constraint.condition is not None else None,
             reference,
+            ", ".join(
+                part
+                for part, node in zip(key, constraint.keys, strict=True)
+                if not isinstance(node, exp.Column)
+            )
+            or None,
+            f"({to_sql(constraint.predicate)})" if constraint.predicate is not None else None,
         )
+
+
+def _indexed(keys: Sequence[exp.Expr]) -> list[str]:
+    """The keys of a unique index as SQL; an expression that is no call stands in parentheses."""
+    return [
+        to_sql(key)
+        if isinstance(key, exp.Column | exp.Anonymous | exp.Paren)
+        else f"({to_sql(key)})"
+        for key in keys
+    ]
+
+
+def _index_positions(entry: RelationEntry, constraint: Constraint) -> tuple[int, ...]:
+    """The position of each key; 0 for an expression."""
+    return tuple(
+        entry.desc.names.index(fold(key.this)) + 1 if isinstance(key, exp.Column) else 0
+        for key in constraint.keys
+    )
 
 
 def _reference(constraint: Constraint, target: RelationEntry) -> Reference:

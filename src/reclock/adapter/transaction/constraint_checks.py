@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reclock.adapter.context.texts import text_of
+from reclock.adapter.transaction.computed_keys import indexed_key
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import BOOLEAN, DIFF_COLUMN
 from reclock.algebra.timestamps import MAXIMUM, MINIMUM, Timestamp
@@ -73,8 +74,9 @@ class ConstraintChecks:
         if checks or any(column.type.domain for column in table.desc.columns):
             self._check_conditions(table, checks, rows, catalog)
         for constraint in constraints:
-            if constraint.is_key:
-                self._check_unique(table, constraint, written, rows, is_new=is_new)
+            if constraint.is_unique:
+                key = self._key(table, constraint, catalog)
+                self._check_unique(table, constraint, key, written, rows, is_new=is_new)
 
     def key_reads(self) -> list[KeyRead]:
         """The counts of keys that must be unchanged at the commit."""
@@ -100,16 +102,29 @@ class ConstraintChecks:
 
     # --- keys ---
 
+    def _key(
+        self, table: RelationEntry, constraint: Constraint, catalog: PlannerCatalog
+    ) -> KeyColumns:
+        if constraint.is_key:
+            return KeyColumns(constraint.columns, constraint.are_nulls_equal)
+        cache_key = ("unique index", table.id, constraint.name)
+        if cache_key not in catalog.planned:
+            with types_of(catalog, SessionNames()):
+                catalog.planned[cache_key] = indexed_key(
+                    constraint, table.desc, self.environment.runtime.engines.small
+                )
+        return catalog.planned[cache_key]  # type: ignore[no-any-return]
+
     def _check_unique(
         self,
         table: RelationEntry,
         constraint: Constraint,
+        key: KeyColumns,
         written: Sequence[pa.Table],
         rows: pa.Table,
         *,
         is_new: bool,
     ) -> None:
-        key = KeyColumns(constraint.columns, constraint.are_nulls_equal)
         changed, changes = key.net_counts(rows)
         added = changed[changes > 0]
         written_counts = self._counts_of_writes((table.id, key), written)

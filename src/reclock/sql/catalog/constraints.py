@@ -10,6 +10,8 @@ from typing import Any
 class ConstraintKind(StrEnum):
     PRIMARY_KEY = "PRIMARY KEY"
     UNIQUE = "UNIQUE"
+    UNIQUE_INDEX = "UNIQUE INDEX"
+    """Of expressions, or of some rows. It is no key: a plan must not rest on it."""
     FOREIGN_KEY = "FOREIGN KEY"
     CHECK = "CHECK"
 
@@ -17,7 +19,8 @@ class ConstraintKind(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Constraint:
     """``columns`` are the constrained columns, or those in the ``condition`` of a CHECK (as
-    syntax), in its order.
+    syntax), in its order. A unique index has the syntax of its ``keys``, and of the ``predicate``
+    that its rows meet.
 
     A foreign key refers to ``target_columns`` of the table with the full name ``target``. Keywords
     are in upper case.
@@ -35,10 +38,17 @@ class Constraint:
     is_deferrable: bool = False
     is_deferred: bool = False
     condition: Any = None
+    keys: tuple[Any, ...] = ()
+    predicate: Any = None
     is_enforced: bool = False
     is_valid: bool = True
     """Whether the rows that were there before the constraint were checked."""
 
     @property
     def is_key(self) -> bool:
+        """Whether at most one row has each value of the ``columns``."""
         return self.kind in (ConstraintKind.PRIMARY_KEY, ConstraintKind.UNIQUE)
+
+    @property
+    def is_unique(self) -> bool:
+        return self.is_key or self.kind is ConstraintKind.UNIQUE_INDEX

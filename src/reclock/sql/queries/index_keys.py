@@ -12,6 +12,7 @@ from reclock.errors import DuplicateColumn, UnknownColumn
 from reclock.plan.build import compute
 from reclock.plan.relational import Constant
 from reclock.plan.scalars import ColumnRef, Scalar
+from reclock.sql.catalog.constraints import Constraint
 from reclock.sql.names import QualifiedName, fold, nearest, quote
 from reclock.sql.parameters import NO_PARAMETERS
 from reclock.sql.queries.coercion import expect
@@ -42,6 +43,18 @@ def index_predicate(written: exp.Expr, desc: RelationDesc, on: QualifiedName) ->
     """The condition of a partial index, over the columns of the relation."""
     context = ExprContext(Scope.of(desc, on.item, on), _only_columns(), "index predicate")
     return scalar_of(expect(scalar(written, context), BOOLEAN, "argument of WHERE"))
+
+
+def indexed_values(
+    constraint: Constraint, desc: RelationDesc
+) -> tuple[list[Scalar], Scalar | None]:
+    """The keys of a unique index over the columns of ``desc``, and its condition."""
+    context = ExprContext(Scope.of(desc, None), _only_columns(), "index keys")
+    keys = [scalar_of(typed(key, context)) for key in constraint.keys]
+    if constraint.predicate is None:
+        return keys, None
+    condition = expect(scalar(constraint.predicate, context), BOOLEAN, "argument of WHERE")
+    return keys, scalar_of(condition)
 
 
 def _only_columns() -> NoSubqueries:

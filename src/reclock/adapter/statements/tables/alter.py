@@ -38,6 +38,7 @@ from reclock.sql.statements.tables.alter_plan import AlterTable, Validation
 from reclock.sql.statements.tables.alter_syntax import AlterTableAction, AlterTableStatement
 from reclock.sql.statements.tables.generated import generated_by_default
 from reclock.sql.statements.tables.rewrite_plan import TableRewrite
+from reclock.sql.syntax.dialect import to_sql
 from reclock.sql.syntax.parse import ParsedStatement
 
 
@@ -147,7 +148,7 @@ def _validate(statement: AlterTable, validation: Validation, context: StatementC
     values = ", ".join("null" if value is None else text_of(value) for value in rows[0])
     if constraint.condition is not None:
         raise CheckViolation(constraint.name, table, row=values)
-    columns = ", ".join(constraint.columns)
+    columns = ", ".join([to_sql(key) for key in constraint.keys] or constraint.columns)
     if constraint.kind is ConstraintKind.FOREIGN_KEY:
         detail = f'Key ({columns})=({values}) is not present in table "{constraint.target[-1]}".'
         if None in rows[0]:

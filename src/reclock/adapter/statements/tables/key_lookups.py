@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reclock.algebra.relations import RelationDesc, TypeName
-from reclock.sql.catalog.constraints import Constraint
+from reclock.sql.catalog.constraints import Constraint, ConstraintKind
 from reclock.sql.catalog.entries import RelationEntry
 
 _FEW = 100
@@ -25,6 +25,8 @@ def lookup_values(
 ) -> tuple[int, list[Any]] | None:
     """The position and the values of a column of the key by which few rows of the table are found;
     None if it is scanned."""
+    if arbiter.kind is ConstraintKind.UNIQUE_INDEX:
+        return None
     for name in arbiter.columns:
         position = table.desc.names.index(name)
         if arbiter.are_nulls_equal and rows.column(name).null_count:

@@ -89,10 +89,9 @@ class InsertOrUpdate:
 
     def _matches(self, conflict: ConflictPlan, named: pa.Table) -> pa.Table:
         """The rows of the conflict's plan."""
-        proposed = named.append_column("mz_number", pa.array(range(named.num_rows), pa.int64()))
         looked_up = lookup_values(conflict.arbiter, self.table, named)
         plan = conflict.plan if looked_up is None else conflict.among(*looked_up)
-        return self._run(plan, {PROPOSED: proposed}, reads_present=True)
+        return self._run(plan, {PROPOSED: _numbered(named)}, reads_present=True)
 
     def _run(
         self,
@@ -110,25 +109,17 @@ class InsertOrUpdate:
         """The numbers of rows that have the same key as an earlier row. Raises ``RowAffectedTwice`` for
         an update."""
         earlier_keys: dict[str, set[tuple[Any, ...]]] = {}
-        columns = [
-            (c.arbiter, [rows.column(name).to_pylist() for name in c.arbiter.columns])
-            for c in self.action.conflicts
+        all_keys = [
+            (conflict.arbiter, self._keys(conflict, rows)) for conflict in self.action.conflicts
         ]
         for number, present in enumerate(is_present):
             keys = {
-                arbiter.name: tuple(values[number] for values in of_key)
-                for arbiter, of_key in columns
+                arbiter.name: key
+                for arbiter, keys_of_rows in all_keys
+                if (key := keys_of_rows[number]) is not None
+                and (arbiter.are_nulls_equal or None not in key)
             }
-            never_equal = {
-                arbiter.name
-                for arbiter, _ in columns
-                if None in keys[arbiter.name] and not arbiter.are_nulls_equal
-            }
-            is_repeated = any(
-                key in earlier_keys.get(name, ())
-                for name, key in keys.items()
-                if name not in never_equal
-            )
+            is_repeated = any(key in earlier_keys.get(name, ()) for name, key in keys.items())
             if is_repeated and self.action.is_update:
                 raise RowAffectedTwice
             if is_repeated:
@@ -136,6 +127,17 @@ class InsertOrUpdate:
             elif not present or self.action.is_update:
                 for name, key in keys.items():
                     earlier_keys.setdefault(name, set()).add(key)
+
+    def _keys(self, conflict: ConflictPlan, rows: pa.Table) -> list[tuple[Any, ...] | None]:
+        """The key of each row; None where the conflict's index has no key of it."""
+        if conflict.keys is None:
+            columns = [rows.column(name).to_pylist() for name in conflict.arbiter.columns]
+            return list(zip(*columns, strict=True))
+        computed = self._run(conflict.keys, {PROPOSED: _numbered(rows)})
+        keys: list[tuple[Any, ...] | None] = [None] * rows.num_rows
+        for number, *key in zip(*(c.to_pylist() for c in computed.columns), strict=True):
+            keys[number] = tuple(key)
+        return keys
 
     def _result(self, written: pa.Table) -> Result:
         tag = f"{self.statement.tag} {written.num_rows}"
@@ -147,6 +149,10 @@ class InsertOrUpdate:
             self.statement.returning,
             returned.rename_columns(list(self.statement.returning.names)).to_batches(),
         )
+
+
+def _numbered(rows: pa.Table) -> pa.Table:
+    return rows.append_column("mz_number", pa.array(range(rows.num_rows), pa.int64()))
 
 
 def keys_read(statement: Modify, table: RelationEntry) -> Keys | None:

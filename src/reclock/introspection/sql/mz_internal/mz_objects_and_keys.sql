@@ -1,4 +1,4 @@
--- Objects, and the indexes that PostgreSQL would have for constraints.
+-- Objects, and the indexes that PostgreSQL would have for constraints and unique indexes.
 SELECT
   id,  -- id text
   oid,  -- oid! oid
@@ -17,4 +17,4 @@ SELECT
   t.owner_id
 FROM mz_internal.mz_constraints AS c
 JOIN mz_catalog.mz_objects AS t ON t.oid = c.table_oid
-WHERE c.type IN ('p', 'u')
+WHERE c.type IN ('p', 'u', 'i')

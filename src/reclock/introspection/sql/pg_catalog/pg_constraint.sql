@@ -23,6 +23,7 @@ SELECT
   c.condition  -- conbin text
 FROM mz_internal.mz_constraints AS c
 JOIN pg_catalog.pg_class AS t ON t.oid = c.table_oid
+WHERE c.type <> 'i'
 UNION ALL
 SELECT
   c.oid,

@@ -17,6 +17,6 @@ SELECT
   options,  -- indclass oidvector
   options,  -- indoption int2vector
   expressions,  -- indexprs text
-  NULL  -- indpred text
+  predicate  -- indpred text
 FROM mz_internal.mz_index_keys
 WHERE NOT is_view_default

@@ -37,7 +37,7 @@ from reclock.sql.statements.objects.syntax import AlterRenameStatement, DropStat
 from reclock.sql.statements.sequences.calls import called_sequences, sequence_parts
 from reclock.sql.statements.tables.alter_plan import AlterTable
 from reclock.sql.statements.tables.dropped_keys import Redefined, keys_dropped_with
-from reclock.sql.statements.tables.unique_indexes import drop_unique_index
+from reclock.sql.statements.tables.unique_indexes import drop_unique_index, rename_unique_index
 from reclock.sql.statements.views.syntax import CreateIndexStatement, CreateViewStatement
 from reclock.sql.syntax.dialect import to_sql
 from reclock.sql.syntax.parse import parse_one
@@ -142,7 +142,7 @@ class Rename:
 @plans(AlterRenameStatement)
 def rename(
     node: AlterRenameStatement, catalog: PlannerCatalog, session: SessionNames
-) -> Rename | Skipped:
+) -> Rename | AlterTable | Skipped:
     kind: str = node.args["kind"]
     if kind == "FUNCTION":
         return _renamed_function(node, catalog, session)
@@ -152,6 +152,11 @@ def rename(
             f'{kind.lower()} "{".".join(parts(node.this))}" does not exist, skipping',
         )
     existing = catalog.find(parts(node.this), session)
+    if kind == "INDEX" and existing is None:
+        to_name = fold(node.args["to"])
+        unique = rename_unique_index(parts(node.this), to_name, catalog, session)
+        if unique is not None:
+            return unique
     if (
         kind == "TABLE"
         and existing is not None

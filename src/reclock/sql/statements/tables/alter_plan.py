@@ -473,10 +473,21 @@ def _violations(table: QualifiedName, constraint: Constraint) -> str:
     if constraint.condition is not None:
         return f"SELECT * FROM {table} WHERE NOT ({to_sql(constraint.condition)}) LIMIT 1"
     columns = [quote(column) for column in constraint.columns]
-    present = " AND ".join(f"{column} IS NOT NULL" for column in columns)
+    if constraint.kind is ConstraintKind.UNIQUE_INDEX:
+        columns = [to_sql(key) for key in constraint.keys]
+    present = " AND ".join(f"({column}) IS NOT NULL" for column in columns)
     if constraint.kind is ConstraintKind.FOREIGN_KEY:
         return _unreferenced(table, constraint, columns, present)
-    key, where = ", ".join(columns), "" if constraint.are_nulls_equal else f"WHERE {present}"
+    conditions = [] if constraint.are_nulls_equal else [present]
+    if constraint.predicate is not None:
+        conditions.append(f"({to_sql(constraint.predicate)})")
+    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+    if constraint.kind is ConstraintKind.UNIQUE_INDEX:
+        computed = ", ".join(f"({column}) AS mz_key_{i}" for i, column in enumerate(columns))
+        key = ", ".join(f"mz_key_{i}" for i in range(len(columns)))
+        rows = f"(SELECT {computed} FROM {table} {where}) AS mz_keys"
+        return f"SELECT {key} FROM {rows} GROUP BY {key} HAVING count(*) > 1 LIMIT 1"
+    key = ", ".join(columns)
     return f"SELECT {key} FROM {table} {where} GROUP BY {key} HAVING count(*) > 1 LIMIT 1"
 
 

@@ -15,7 +15,7 @@ from reclock.sql.queries.coercion import assign
 from reclock.sql.queries.expressions import ExprContext, scalar
 from reclock.sql.queries.limits import NoSubqueries
 from reclock.sql.queries.scope import Scope
-from reclock.sql.statements.tables.constraints_syntax import TableConstraint
+from reclock.sql.statements.tables.constraints_syntax import TableConstraint, expressions_of
 from reclock.sql.statements.tables.syntax import TableColumn
 from reclock.sql.syntax.consumption import consume
 from reclock.sql.syntax.dialect import to_sql
@@ -117,9 +117,8 @@ def check_assignable(desc: RelationDesc, old: Column, new: Column) -> None:
 
 def constrained_columns(constraint: TableConstraint) -> set[str]:
     """The columns of its table that the constraint names."""
-    check = constraint.args.get("check")
     columns = constraint.args.get("columns") or ()
-    used = check.find_all(exp.Column) if check is not None else ()
+    used = [column for part in expressions_of(constraint) for column in part.find_all(exp.Column)]
     return {*map(fold, columns), *(fold(column.this) for column in used)}
 
 
@@ -128,9 +127,8 @@ def rename_in_constraint(
 ) -> None:
     """Rename a column in a constraint of its ``table``."""
     names = list(constraint.args.get("columns") or ())
-    check = constraint.args.get("check")
-    if check is not None:
-        names += [column.this for column in check.find_all(exp.Column)]
+    for part in expressions_of(constraint):
+        names += [column.this for column in part.find_all(exp.Column)]
     target = constraint.args.get("target")
     if target is not None and parts(target) == parts(table.to_table()):
         names += constraint.args.get("target_columns") or ()

@@ -15,8 +15,9 @@ from reclock.sql.syntax.writing import clause, generates, joined, list_clause, l
 
 
 class TableConstraint(exp.Expression):
-    """``this`` is the name, if one is written, and ``kind`` is ``PRIMARY KEY``, ``UNIQUE``,
-    ``FOREIGN KEY`` or ``CHECK``.
+    """``this`` is the name, if one is written, and ``kind`` is ``PRIMARY KEY``, ``UNIQUE``, ``UNIQUE
+    INDEX``, ``FOREIGN KEY`` or ``CHECK``. A unique index has ``keys``, which are expressions, and
+    perhaps ``where``.
 
     The constraint of a column is parsed to that of the table with this one column. ``on_delete``,
     ``on_update``, ``match`` and ``deferrable`` are words as written, upper case.
@@ -26,6 +27,8 @@ class TableConstraint(exp.Expression):
         "this": False,
         "kind": True,
         "columns": False,
+        "keys": False,
+        "where": False,
         "are_nulls_equal": False,
         "target": False,
         "target_columns": False,
@@ -53,6 +56,7 @@ def is_table_constraint(parser: StatementParser) -> bool:
     return words in (
         ["UNIQUE", "("],
         ["UNIQUE", "NULLS"],
+        ["UNIQUE", "INDEX"],
         ["CHECK", "("],
         ["EXCLUDE", "("],
         ["EXCLUDE", "USING"],
@@ -87,6 +91,8 @@ def column_constraint(
         return _attributes(parser, TableConstraint(this=name, kind="CHECK", check=check))
     if parser.accept_any(("PRIMARY KEY", "UNIQUE")):
         kind = parser.last_word
+        if kind == "UNIQUE" and column is None and parser.accept("INDEX"):
+            return _unique_index(parser, name)
         are_nulls_equal = kind == "UNIQUE" and parser.accept("NULLS", "NOT", "DISTINCT")
         if kind == "UNIQUE" and not are_nulls_equal:
             parser.accept("NULLS", "DISTINCT")
@@ -98,6 +104,27 @@ def column_constraint(
             TableConstraint(this=name, kind=kind, columns=columns, are_nulls_equal=are_nulls_equal),
         )
     return None
+
+
+def _unique_index(parser: StatementParser, name: exp.Identifier | None) -> TableConstraint:
+    are_nulls_equal = parser.accept("NULLS", "NOT", "DISTINCT")
+    constraint = TableConstraint(
+        this=name,
+        kind="UNIQUE INDEX",
+        keys=parser.wrapped_list(StatementParser.value),
+        are_nulls_equal=are_nulls_equal,
+    )
+    if parser.accept_token(TokenType.WHERE):
+        constraint.set("where", parser.wrapped(StatementParser.value))
+    return _attributes(parser, constraint)
+
+
+def expressions_of(constraint: TableConstraint) -> list[exp.Expr]:
+    """What the constraint computes from columns: the condition of a CHECK, the keys and the condition
+    of a unique index."""
+    arguments = constraint.args
+    parts = [arguments.get("check"), *(arguments.get("keys") or ()), arguments.get("where")]
+    return [part for part in parts if part is not None]
 
 
 def _references(
@@ -157,7 +184,8 @@ def _write_table_constraint(write: Generator, node: exp.Expression) -> str:
         clause(write, "CONSTRAINT", node, "this"),
         node.args["kind"],
         when(node, "are_nulls_equal", "NULLS NOT DISTINCT"),
-        f"({write.sql(node, 'check') or listed(write, node, 'columns')})",
+        f"({write.sql(node, 'check') or listed(write, node, 'keys') or listed(write, node, 'columns')})",
+        f"WHERE ({write.sql(node, 'where')})" if node.args.get("where") is not None else "",
         joined(clause(write, "REFERENCES", node, "target"), target_columns, *words),
         node.args.get("deferrable") or "",
         when(node, "is_not_enforced", "NOT ENFORCED"),

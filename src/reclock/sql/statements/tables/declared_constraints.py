@@ -26,13 +26,21 @@ from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, nearest, parts
 from reclock.sql.parameters import NO_PARAMETERS
 from reclock.sql.queries.check_conditions import planned_condition
+from reclock.sql.queries.index_keys import index_key, index_predicate
 from reclock.sql.queries.limits import NoSubqueries
+from reclock.sql.queries.output_names import UNNAMED, output_name
 from reclock.sql.queries.planned import TypedExpr
 from reclock.sql.queries.scope import Scope
-from reclock.sql.statements.tables.constraints_syntax import TableConstraint
+from reclock.sql.statements.tables.constraints_syntax import TableConstraint, expressions_of
 from reclock.sql.statements.tables.syntax import CreateTableStatement
 
-_NAME_ENDINGS = {"PRIMARY KEY": "pkey", "UNIQUE": "key", "FOREIGN KEY": "fkey", "CHECK": "check"}
+_NAME_ENDINGS = {
+    "PRIMARY KEY": "pkey",
+    "UNIQUE": "key",
+    "UNIQUE INDEX": "idx",
+    "FOREIGN KEY": "fkey",
+    "CHECK": "check",
+}
 
 
 _SETTING = ("SET NULL", "SET DEFAULT")
@@ -55,10 +63,10 @@ def declared_constraints(node: CreateTableStatement) -> tuple[Constraint, ...]:
 def _declared(node: TableConstraint) -> Constraint:
     arguments, target, condition = node.args, node.args.get("target"), node.args.get("check")
     columns = tuple(fold(column) for column in arguments.get("columns") or ())
-    if condition is not None:
-        columns = tuple(
-            dict.fromkeys(fold(column.this) for column in condition.find_all(exp.Column, bfs=False))
-        )
+    computed = expressions_of(node)
+    if computed:
+        used = (column for part in computed for column in part.find_all(exp.Column, bfs=False))
+        columns = tuple(dict.fromkeys(fold(column.this) for column in used))
     return Constraint(
         fold(node.this),
         ConstraintKind(arguments["kind"]),
@@ -72,6 +80,8 @@ def _declared(node: TableConstraint) -> Constraint:
         is_deferrable=bool(arguments.get("deferrable")),
         is_deferred="DEFERRED" in (arguments.get("deferrable") or ""),
         condition=condition,
+        keys=tuple(arguments.get("keys") or ()),
+        predicate=arguments.get("where"),
         is_enforced=not arguments.get("is_not_enforced"),
         is_valid=not arguments.get("is_not_valid"),
     )
@@ -106,6 +116,8 @@ def declare_constraints(
         is_enforceable = True
         if constraint.args["kind"] == "CHECK":
             is_enforceable = not _declare_check(constraint, name, desc)
+        elif constraint.args["kind"] == "UNIQUE INDEX":
+            _declare_unique_index(constraint, name, desc)
         elif constraint.args["kind"] == "FOREIGN KEY":
             target = _target_of(constraint, every, name, desc, catalog, session)
             is_enforceable = _declare_foreign_key(constraint, target, name, desc)
@@ -177,6 +189,23 @@ def _declare_check(constraint: TableConstraint, name: QualifiedName, desc: Relat
             column.set(qualifier, None)
     planned_condition(condition, Scope.of(desc, None), asks)
     return bool(asks.calls)
+
+
+def _declare_unique_index(
+    constraint: TableConstraint, name: QualifiedName, desc: RelationDesc
+) -> None:
+    """The kept expressions name columns alone, as those of a CHECK do."""
+    if constraint.args.get("where") is not None:
+        index_predicate(constraint.args["where"], desc, name)
+    for part in index_key(constraint.args["keys"], desc, name):
+        if not part.column.type.is_flat:
+            raise UnsupportedSql(
+                f"{part.sql} has type {part.column.type}, which is not supported in keys"
+            )
+    for expression in expressions_of(constraint):
+        for column in expression.find_all(exp.Column):
+            for qualifier in ("table", "db", "catalog"):
+                column.set(qualifier, None)
 
 
 def check_condition(constraint: Constraint, desc: RelationDesc) -> Scalar:
@@ -322,6 +351,9 @@ def _generated_names(constraint: TableConstraint, table: str) -> Iterator[str]:
     columns = [fold(column) for column in constraint.args.get("columns") or ()]
     if kind == "PRIMARY KEY":
         columns = []
+    elif kind == "UNIQUE INDEX":
+        names = [output_name(key) for key in constraint.args["keys"]]
+        columns = ["expr" if name == UNNAMED else name for name in names]
     elif kind == "CHECK":
         used = {fold(column.this) for column in constraint.args["check"].find_all(exp.Column)}
         columns = sorted(used) if len(used) == 1 else []

@@ -101,7 +101,7 @@ def _constraints(
         kind = constraint.args["kind"]
         if kind == "CHECK" and "CONSTRAINTS" in included:
             copies.append(constraint.copy())
-        elif kind in ("PRIMARY KEY", "UNIQUE") and "INDEXES" in included:
+        elif kind in ("PRIMARY KEY", "UNIQUE", "UNIQUE INDEX") and "INDEXES" in included:
             copy = constraint.copy()
             copy.set("this", None)
             copies.append(copy)

@@ -14,14 +14,16 @@ from reclock.algebra.relations import BIGINT, BOOLEAN, Column, RelationDesc
 from reclock.errors import InvalidConstraint, SqlSyntaxError, UnknownConflictTarget
 from reclock.plan.build import compute, join
 from reclock.plan.relational import Filter, Get, JoinKind, Plan, inputs, with_inputs
+from reclock.plan.scalar_trees import move_columns
 from reclock.plan.scalars import Call, ColumnRef, Literal, Scalar
-from reclock.sql.catalog.constraints import Constraint
+from reclock.sql.catalog.constraints import Constraint, ConstraintKind
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.names import fold
 from reclock.sql.queries.attach import attach
 from reclock.sql.queries.coercion import assign, expect
 from reclock.sql.queries.context import Context
 from reclock.sql.queries.expressions import ExprContext, scalar
+from reclock.sql.queries.index_keys import indexed_values
 from reclock.sql.queries.planned import scalars_of
 from reclock.sql.queries.scope import Scope
 from reclock.sql.queries.subqueries import SubqueryPlanner
@@ -51,6 +53,9 @@ class ConflictPlan:
     plan: Plan
     target: Plan
     """Where ``plan`` reads the table."""
+    keys: Plan | None
+    """For a unique index of expressions or of some rows: the number and the key of each row of
+    ``PROPOSED`` that has one."""
 
     def among(self, column: int, values: Sequence[Any]) -> Plan:
         """The plan, if the key's ``column`` of the table has one of the values."""
@@ -106,19 +111,17 @@ def _arbiters(clause: OnConflict, table: RelationEntry) -> list[Constraint]:
     keys = [
         constraint
         for constraint in table.table.constraints
-        if constraint.is_key and constraint.is_enforced
+        if constraint.is_unique and constraint.is_enforced
     ]
     if clause.args.get("constraint"):
         name = fold(clause.args["constraint"])
-        named = [constraint for constraint in keys if constraint.name == name]
+        named = [constraint for constraint in keys if constraint.name == name and constraint.is_key]
         if not named:
             message = f'constraint "{name}" for table "{table.name.item}" does not exist'
             raise InvalidConstraint(message, sqlstate="42704")
         return named
     if clause.args.get("columns"):
-        positions = target_columns(clause.args["columns"], table)
-        wanted = {table.desc.names[i] for i in positions}
-        matching = [constraint for constraint in keys if set(constraint.columns) == wanted]
+        matching = _inferred(clause, keys, table)
         if not matching:
             raise UnknownConflictTarget
         return matching[:1]
@@ -130,11 +133,59 @@ def _arbiters(clause: OnConflict, table: RelationEntry) -> list[Constraint]:
     return keys
 
 
+def _inferred(
+    clause: OnConflict, keys: Sequence[Constraint], table: RelationEntry
+) -> list[Constraint]:
+    """The unique indexes that have these keys, and only rows that meet the condition."""
+    written, of_rows = clause.args["columns"], clause.args.get("of_rows")
+    names = [node for node in written if isinstance(node, exp.Identifier)]
+    target_columns(names, table)
+    inferred = Constraint(
+        "",
+        ConstraintKind.UNIQUE_INDEX,
+        (),
+        keys=tuple(exp.column(node) if node in names else node for node in written),
+        predicate=of_rows,
+    )
+    wanted, condition = indexed_values(inferred, table.desc)
+    conditions = _conjuncts(condition)
+    matching = []
+    for constraint in keys:
+        values, predicate = _key_values(constraint, table.desc)
+        has_same_keys = _are_among(values, wanted) and _are_among(wanted, values)
+        if has_same_keys and _are_among(_conjuncts(predicate), conditions):
+            matching.append(constraint)
+    return matching
+
+
+def _are_among(some: Sequence[Scalar], all_: Sequence[Scalar]) -> bool:
+    return all(scalar in all_ for scalar in some)
+
+
+def _conjuncts(condition: Scalar | None) -> list[Scalar]:
+    match condition:
+        case None:
+            return []
+        case Call("and", arguments):
+            return [part for argument in arguments for part in _conjuncts(argument)]
+        case _:
+            return [condition]
+
+
+def _key_values(constraint: Constraint, desc: RelationDesc) -> tuple[list[Scalar], Scalar | None]:
+    """The key of a row of the table, and which rows have one."""
+    if not constraint.is_key:
+        return indexed_values(constraint, desc)
+    positions = [desc.names.index(name) for name in constraint.columns]
+    return [ColumnRef(i, desc.types[i]) for i in positions], None
+
+
 def _plan_match(
     node: exp.Expr, clause: OnConflict, arbiter: Constraint, table: RelationEntry, context: Context
 ) -> ConflictPlan:
     pairs, target, _ = _pairs(node, arbiter, table, context)
-    return ConflictPlan(arbiter, compute(pairs, column_refs(pairs.desc)[-1:], ["number"]), target)
+    numbers = compute(pairs, column_refs(pairs.desc)[-1:], ["number"])
+    return ConflictPlan(arbiter, numbers, target, _proposed_keys(arbiter, table))
 
 
 def _plan_update(
@@ -169,7 +220,29 @@ def _plan_update(
     number = ColumnRef(2 * width, BIGINT)
     names = [f"c{i}" for i in range(2 * width + 2)]
     changed = compute(wide, [*old, *new, number, applies], names)
-    return ConflictPlan(arbiter, with_computed(changed, table, width), target)
+    keys = _proposed_keys(arbiter, table)
+    return ConflictPlan(arbiter, with_computed(changed, table, width), target, keys)
+
+
+def _proposed_columns(table: RelationEntry) -> RelationDesc:
+    return RelationDesc(tuple(Column(column.name, column.type) for column in table.desc.columns))
+
+
+def _proposed(table: RelationEntry) -> Plan:
+    number = Column("mz_number", BIGINT, is_nullable=False)
+    return Get(PROPOSED, "excluded", RelationDesc((*_proposed_columns(table).columns, number)))
+
+
+def _proposed_keys(arbiter: Constraint, table: RelationEntry) -> Plan | None:
+    if arbiter.is_key:
+        return None
+    values, predicate = _key_values(arbiter, table.desc)
+    rows = _proposed(table)
+    number = column_refs(rows.desc)[-1]
+    if predicate is not None:
+        rows = Filter(rows, (predicate,))
+    names = [f"c{i}" for i in range(len(values))]
+    return compute(rows, [number, *values], ["number", *names])
 
 
 def _pairs(
@@ -178,24 +251,21 @@ def _pairs(
     """The table's rows joined with the proposed rows of the same key; where they are read; and what
     expressions may name."""
     target = plan_from(exp.Select(from_=exp.From(this=tracked_copy(node.this))), context)
-    columns = tuple(Column(column.name, column.type) for column in table.desc.columns)
-    proposed = Get(
-        PROPOSED,
-        "excluded",
-        RelationDesc((*columns, Column("mz_number", BIGINT, is_nullable=False))),
-    )
     width = len(table.desc)
     equal = "is_not_distinct" if arbiter.are_nulls_equal else "="
-    conditions = []
-    for name in arbiter.columns:
-        index = table.desc.names.index(name)
-        type = table.desc.types[index]
-        conditions.append(
-            Call(equal, (ColumnRef(index, type), ColumnRef(width + index, type)), BOOLEAN)
-        )
-    excluded = Scope.of(RelationDesc(columns), "excluded")
+    values, predicate = _key_values(arbiter, table.desc)
+
+    def of_proposed(value: Scalar) -> Scalar:
+        return move_columns(value, lambda position: width + position)
+
+    conditions: list[Scalar] = [
+        Call(equal, (value, of_proposed(value)), BOOLEAN) for value in values
+    ]
+    if predicate is not None:
+        conditions += [predicate, of_proposed(predicate)]
+    excluded = Scope.of(_proposed_columns(table), "excluded")
     return (
-        join(target.plan, proposed, JoinKind.INNER, conditions),
+        join(target.plan, _proposed(table), JoinKind.INNER, conditions),
         target.plan,
         target.scope.beside(excluded),
     )

@@ -1,4 +1,5 @@
-"""CREATE UNIQUE INDEX and DROP INDEX of one: a unique index is a UNIQUE constraint of the table."""
+"""CREATE UNIQUE INDEX, DROP INDEX and ALTER INDEX … RENAME of one: a unique index is a constraint of the table, UNIQUE if
+it has columns of all rows."""
 
 from __future__ import annotations
 
@@ -7,10 +8,12 @@ from dataclasses import replace
 from sqlglot import exp
 
 from reclock.errors import UnsupportedSql
+from reclock.sql.catalog.constraints import ConstraintKind
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, parts
 from reclock.sql.planning.registry import Skipped
+from reclock.sql.queries.output_names import UNNAMED, output_name
 from reclock.sql.statements.tables.alter_plan import AlterTable, alter_table
 from reclock.sql.statements.tables.alter_syntax import AlterTableAction, AlterTableStatement
 from reclock.sql.statements.tables.constraints_syntax import TableConstraint
@@ -18,31 +21,41 @@ from reclock.sql.statements.tables.modify_plan import table_named
 from reclock.sql.statements.views.syntax import CreateIndexStatement
 from reclock.sql.syntax.consumption import tracked_copy
 
+_INDEXES = (ConstraintKind.UNIQUE, ConstraintKind.UNIQUE_INDEX)
+
 
 def add_unique_index(
     statement: CreateIndexStatement, catalog: PlannerCatalog, session: SessionNames
 ) -> AlterTable | Skipped:
     """The table with the constraint, which has the name of the index."""
     node = tracked_copy(statement)
-    if node.args.get("where") is not None:
-        raise UnsupportedSql("a unique index of some rows is not supported", hint="leave out WHERE")
     if node.args.get("method") is not None:
         method = fold(node.args["method"])
         raise UnsupportedSql(f'access method "{method}" does not support unique indexes')
-    table = table_named(node.args["on"], catalog, session)
-    keys = node.args["keys"]
-    if not all(isinstance(key, exp.Identifier) for key in keys):
+    relation = catalog.resolve(parts(node.args["on"]), session)
+    if relation.query is not None:
         raise UnsupportedSql(
-            "a unique index on an expression is not supported", hint="name columns of the table"
+            "a unique index on a view is not supported",
+            hint="leave out UNIQUE; REFRESH MATERIALIZED VIEW CONCURRENTLY needs no index",
         )
+    table = table_named(node.args["on"], catalog, session)
+    keys, predicate = node.args["keys"], node.args.get("where")
+    if predicate is None and all(isinstance(key, exp.Identifier) for key in keys):
+        kind, keyed = ConstraintKind.UNIQUE, {"columns": keys}
+    else:
+        written = [
+            exp.column(identifier(fold(key))) if isinstance(key, exp.Identifier) else key
+            for key in keys
+        ]
+        kind, keyed = ConstraintKind.UNIQUE_INDEX, {"keys": written, "where": predicate}
     name = fold(node.this) if node.this is not None else _free_name(table, keys)
     if node.args.get("exists") and _has_constraint(table, name):
         return Skipped("CREATE INDEX", f'relation "{name}" already exists, skipping')
     constraint = TableConstraint(
         this=identifier(name),
-        kind="UNIQUE",
-        columns=keys,
+        kind=str(kind),
         are_nulls_equal=node.args["unique"] == "NULLS NOT DISTINCT",
+        **keyed,
     )
     action = AlterTableAction(kind="ADD CONSTRAINT", value=constraint)
     return _altered(table, action, "CREATE INDEX", catalog, session)
@@ -51,15 +64,35 @@ def add_unique_index(
 def drop_unique_index(
     name: tuple[str, ...], catalog: PlannerCatalog, session: SessionNames
 ) -> AlterTable | None:
-    """The table without its UNIQUE constraint of that name; None if no table has it."""
+    """The table without its unique index of that name; None if no table has it."""
+    action = AlterTableAction(kind="DROP CONSTRAINT", this=identifier(name[-1]))
+    return _changed_index(name, action, "DROP INDEX", catalog, session)
+
+
+def rename_unique_index(
+    name: tuple[str, ...], to: str, catalog: PlannerCatalog, session: SessionNames
+) -> AlterTable | None:
+    """The table whose unique index has another name; None if no table has it."""
+    action = AlterTableAction(
+        kind="RENAME CONSTRAINT", this=identifier(name[-1]), value=identifier(to)
+    )
+    return _changed_index(name, action, "ALTER INDEX", catalog, session)
+
+
+def _changed_index(
+    name: tuple[str, ...],
+    action: AlterTableAction,
+    tag: str,
+    catalog: PlannerCatalog,
+    session: SessionNames,
+) -> AlterTable | None:
     *qualifier, constraint = name
     for entry in catalog.relations():
         scope = parts(entry.name.to_table())[:-1]
         is_here = scope[-1] in session.search_path and scope[0] == session.database
         is_in_scope = scope[-len(qualifier) :] == tuple(qualifier) if qualifier else is_here
         if is_in_scope and _has_constraint(entry, constraint):
-            action = AlterTableAction(kind="DROP CONSTRAINT", this=identifier(constraint))
-            return _altered(entry, action, "DROP INDEX", catalog, session)
+            return _altered(entry, action, tag, catalog, session)
     return None
 
 
@@ -79,17 +112,18 @@ def _altered(
 def _has_constraint(table: RelationEntry, name: str) -> bool:
     constraints = table.table.constraints if table.table is not None else ()
     return any(
-        constraint.name == name and constraint.kind == "UNIQUE" for constraint in constraints
+        constraint.name == name and constraint.kind in _INDEXES for constraint in constraints
     )
 
 
-def _free_name(table: RelationEntry, keys: list[exp.Identifier]) -> str:
-    columns = "_".join(fold(key) for key in keys)
+def _free_name(table: RelationEntry, keys: list[exp.Expr]) -> str:
+    names = [fold(key) if isinstance(key, exp.Identifier) else output_name(key) for key in keys]
+    columns = "_".join("expr" if name == UNNAMED else name for name in names)
     preferred: QualifiedName = table.name.sibling(f"{table.name.item}_{columns}_idx")
     taken = table.table.constraints if table.table is not None else ()
-    names = [constraint.name for constraint in taken]
+    taken_names = [constraint.name for constraint in taken]
     name, number = preferred.item, 0
-    while name in names:
+    while name in taken_names:
         number += 1
         name = f"{preferred.item}{number}"
     return name
