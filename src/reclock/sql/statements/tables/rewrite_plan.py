@@ -7,7 +7,7 @@ depends on another is younger than that, so the views and indexes over the table
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -92,7 +92,7 @@ def views_that_need_the_key(
     for view in catalog.relations():
         if view.query is not None and table.id in view.depends_on:
             has_groups = parse_one(view.create_sql or "").find(exp.Group) is not None
-            if has_groups and not dependents.is_planned_without(view, set()):
+            if has_groups and not dependents.is_planned_without(view, set(), has_key=False):
                 yield view
 
 
@@ -171,9 +171,11 @@ class Dependents:
             self._rename_pinned(node, renamed)
         self.recreated[view.id] = definition_text(node)
 
-    def is_planned_without(self, view: RelationEntry, columns: set[str]) -> bool:
-        """Whether the view is the same over the rows of the table, without these columns and without
-        its key."""
+    def is_planned_without(
+        self, view: RelationEntry, columns: set[str], *, has_key: bool = True
+    ) -> bool:
+        """Whether the view is the same over the rows of the table, without these columns; and without
+        its key, unless the table ``has_key``."""
         remaining = {name: name for name in self.table.desc.names if name not in columns}
         node = parse_one(view.create_sql or "")
         if any(join.args.get("method") for join in node.find_all(exp.Join)):
@@ -183,7 +185,7 @@ class Dependents:
             raise InternalError(f"{quoted_name(view.name)} has no planner")
         item = snapshot_of(self.catalog).items[view.id]
         try:
-            self._pin(node, remaining)
+            self._pin(node, remaining, has_key=has_key)
             planned = planner(node, item, view.name, self.catalog)
         except INTERRUPTIONS:
             raise
@@ -206,9 +208,12 @@ class Dependents:
         named = {old: new for old, new in self.columns.renamed.items() if old in names}
         return named or self.columns.renamed
 
-    def _pin(self, node: Statement, columns: Mapping[str, str]) -> None:
+    def _pin(self, node: Statement, columns: Mapping[str, str], *, has_key: bool = True) -> None:
         """Make the definition read exactly these columns of the table, each by the name that it has
-        there. Raises ``UnknownColumn`` if it names others already."""
+        there. Raises ``UnknownColumn`` if it names others already.
+
+        What reads them knows of no key: a GROUP BY the table's key is by all columns from now on.
+        """
         unpinned = self._unpinned(node)
         self._rename_pinned(node, columns)
         for table in unpinned:
@@ -224,6 +229,8 @@ class Dependents:
             )
             select = parse_one(f"SELECT {listed} FROM {self.table.name}")
             alias = table.args.get("alias") or exp.TableAlias(this=identifier(self.table.name.item))
+            if has_key and columns.keys() >= set(self.table.key):
+                _group_by_all(table, self.table.key, columns)
             table.replace(exp.Subquery(this=select.this, alias=alias))
         for column in node.find_all(exp.Column):
             if column.args.get("db"):
@@ -300,6 +307,26 @@ def _pinned_items(table: exp.Table) -> list[exp.Expr] | None:
     if has_more or table.args.get("alias") is not None:
         return None
     return items if all(_is_plain_column(item.unalias()) for item in items) else None
+
+
+def _group_by_all(table: exp.Table, key: Sequence[str], columns: Iterable[str]) -> None:
+    """Group the query that reads the table by all its columns, if it is grouped by the key, which
+    determines them: the groups stay the same."""
+    query = table.find_ancestor(exp.Select)
+    group = query.args.get("group") if query is not None else None
+    if group is None or not key:
+        return
+    called = _called(table)
+    named = {
+        fold(node.this)
+        for node in group.expressions
+        if isinstance(node, exp.Column)
+        and (not node.args.get("table") or fold(node.args["table"]) == called)
+    }
+    if named >= set(key):
+        for name in columns:
+            if name not in named:
+                group.append("expressions", exp.column(identifier(name), table=identifier(called)))
 
 
 def _called(table: exp.Table) -> str:
