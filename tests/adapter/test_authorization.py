@@ -85,6 +85,7 @@ CASES = (
     Case("SET CONSTRAINTS ALL IMMEDIATE"),
     Case("VACUUM (ANALYZE) t"),
     Case("DROP EXTENSION IF EXISTS nothing"),
+    Case("DROP TRIGGER IF EXISTS nothing ON t"),
     Case("SELECT current_user"),
     Case("SELECT name FROM mz_sources"),
     Case("SHOW SOURCES"),

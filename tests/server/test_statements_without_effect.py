@@ -1,5 +1,5 @@
-"""VACUUM, ANALYZE and statements about extensions answer as PostgreSQL does; LOCK TABLE, DO, LISTEN and
-NOTIFY say what to do instead."""
+"""VACUUM, ANALYZE, and statements about extensions, triggers and storage answer as PostgreSQL does; LOCK
+TABLE, DO, LISTEN and NOTIFY say what to do instead."""
 
 from __future__ import annotations
 
@@ -40,6 +40,19 @@ SCRIPT = """
     ROLLBACK;
     DROP EXTENSION IF EXISTS one, "Two" CASCADE;
     DROP EXTENSION one;
+    DROP TRIGGER IF EXISTS one ON t CASCADE;
+    DROP TRIGGER IF EXISTS one ON nowhere;
+    DROP RULE IF EXISTS one ON side_by_side.t;
+    DROP POLICY IF EXISTS "One" ON t;
+    DROP TRIGGER one ON t;
+    DROP RULE one ON t;
+    DROP POLICY one ON nowhere;
+    ALTER TABLE t SET (fillfactor = 70, autovacuum_enabled = false), ALTER COLUMN b SET STATISTICS 100;
+    ALTER TABLE t RESET (fillfactor), ALTER b SET STATISTICS -1;
+    ALTER TABLE ONLY t REPLICA IDENTITY FULL, SET WITHOUT CLUSTER;
+    ALTER TABLE t CLUSTER ON i;
+    ALTER TABLE t SET (nonsense = 1);
+    ALTER TABLE t ALTER nothing SET STATISTICS 1;
     CREATE EXTENSION IF NOT EXISTS one WITH SCHEMA public VERSION '1' CASCADE;
     SELECT * FROM t
 """

@@ -21,7 +21,10 @@ from reclock.sql.statements.connections.syntax import (
     ValidateConnectionStatement,
 )
 from reclock.sql.statements.copy.syntax import CopyStatement
-from reclock.sql.statements.extensions.syntax import DropExtensionsStatement
+from reclock.sql.statements.extensions.syntax import (
+    DropExtensionsStatement,
+    DropTablePartStatement,
+)
 from reclock.sql.statements.maintenance.syntax import MaintenanceStatement
 from reclock.sql.statements.objects.syntax import (
     AlterOwnerStatement,
@@ -192,6 +195,8 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     "VACUUM FULL VERBOSE ANALYZE s.t (a, b), u": MaintenanceStatement,
     "ANALYZE (VERBOSE OFF, BUFFER_USAGE_LIMIT '1 MB') t": MaintenanceStatement,
     'DROP EXTENSION IF EXISTS a, "uuid-ossp" CASCADE': DropExtensionsStatement,
+    "DROP TRIGGER IF EXISTS x ON s.t CASCADE": DropTablePartStatement,
+    "ALTER TABLE t SET (fillfactor = 70), ALTER c SET STORAGE MAIN, REPLICA IDENTITY FULL": AlterTableStatement,
     "UNLISTEN channel": UnlistenStatement,
     "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ ONLY": TransactionStatement,
     "SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE": TransactionStatement,

@@ -34,7 +34,12 @@ def skip_storage_parameters(parser: StatementParser) -> None:
         return
     if parser.sees_token(TokenType.WITH) and parser.next_token.token_type is TokenType.L_PAREN:
         parser.accept_token(TokenType.WITH)
-        parser.wrapped_list(_skip_parameter)
+        storage_parameters(parser)
+
+
+def storage_parameters(parser: StatementParser) -> None:
+    """Read the parameters, in parentheses. Raises as ``skip_storage_parameters``."""
+    parser.wrapped_list(_skip_parameter)
 
 
 def _skip_parameter(parser: StatementParser) -> exp.Identifier:

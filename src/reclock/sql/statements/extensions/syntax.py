@@ -1,4 +1,4 @@
-"""CREATE EXTENSION and DROP EXTENSION."""
+"""CREATE EXTENSION, DROP EXTENSION, and DROP of the parts of tables that there are none of."""
 
 from __future__ import annotations
 
@@ -16,6 +16,33 @@ class DropExtensionsStatement(Statement):
     """``behavior`` is ``CASCADE``, ``RESTRICT`` or absent."""
 
     arg_types: ClassVar[dict[str, bool]] = {"names": True, "exists": False, "behavior": False}
+
+
+@written_as("DROP {kind} [exists: IF EXISTS] {this} ON {on} {behavior}")
+class DropTablePartStatement(Statement):
+    """``kind`` is ``TRIGGER``, ``RULE`` or ``POLICY``, and ``on`` its table."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "kind": True,
+        "this": True,
+        "on": True,
+        "exists": False,
+        "behavior": False,
+    }
+
+
+@parses("DROP TRIGGER", "DROP RULE", "DROP POLICY")
+def drop_table_part(parser: StatementParser, words: tuple[str, ...]) -> DropTablePartStatement:
+    exists = parser.if_exists()
+    name = parser.name()
+    parser.expect("ON")
+    return DropTablePartStatement(
+        kind=words[-1],
+        this=name,
+        on=parser.object_name(),
+        exists=exists,
+        behavior=parser.drop_behavior(),
+    )
 
 
 @parses("CREATE EXTENSION")

@@ -175,6 +175,10 @@ class _Change:
                 self._add(action.args["value"])
             case "DROP CONSTRAINT":
                 self._drop(action)
+            case "SET STATISTICS":
+                self._column(action)
+            case "SET WITHOUT CLUSTER":
+                pass
             case "VALIDATE CONSTRAINT":
                 self._validate(self._constraint(action))
             case _:

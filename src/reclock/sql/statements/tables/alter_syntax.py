@@ -6,12 +6,14 @@ from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.generator import Generator
+from sqlglot.tokenizer_core import TokenType
 
 from reclock.sql.statements.tables.constraints_syntax import is_table_constraint, table_constraint
 from reclock.sql.statements.tables.syntax import TableColumn, table_elements
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import alters
+from reclock.sql.syntax.storage_parameters import storage_parameters
 from reclock.sql.syntax.writing import clause, generates, joined, when, written_as
 
 
@@ -67,7 +69,28 @@ def _action(parser: StatementParser) -> AlterTableAction:
         name = parser.name()
         behavior = parser.drop_behavior()
         return AlterTableAction(kind=kind, this=name, exists=exists, behavior=behavior)
+    if _skip_storage(parser):
+        return AlterTableAction(kind="SET WITHOUT CLUSTER")
     return parser.raise_error("Expected ADD, ALTER, DROP or VALIDATE")
+
+
+def _skip_storage(parser: StatementParser) -> bool:
+    """Read what PostgreSQL's dumps say about how a table is stored and replicated, if it is next."""
+    if parser.sees("SET") and parser.next_token.token_type is TokenType.L_PAREN:
+        parser.expect("SET")
+        storage_parameters(parser)
+    elif parser.accept("RESET"):
+        parser.wrapped_list(StatementParser.name)
+    elif parser.accept("CLUSTER", "ON"):
+        parser.name()
+    elif parser.accept("REPLICA", "IDENTITY"):
+        if not parser.accept_first("DEFAULT", "FULL", "NOTHING"):
+            parser.expect("USING", "INDEX")
+            parser.name()
+    else:
+        words = ("SET WITHOUT CLUSTER", "SET WITHOUT OIDS", "SET LOGGED", "SET UNLOGGED")
+        return parser.accept_first(*words) is not None
+    return True
 
 
 def _add(parser: StatementParser) -> AlterTableAction:
@@ -101,6 +124,13 @@ def _alter_column(parser: StatementParser) -> AlterTableAction:
         type = parser.data_type() or parser.missing()
         using = parser.value() if parser.accept("USING") else None
         return AlterTableAction(kind="TYPE", this=name, value=type, using=using)
+    if parser.accept("SET", "STATISTICS"):
+        parser.accept_token(TokenType.DASH)
+        parser.integer()
+        return AlterTableAction(kind="SET STATISTICS", this=name)
+    if parser.accept("SET", "STORAGE") or parser.accept("SET", "COMPRESSION"):
+        parser.word("how the column is stored")
+        return AlterTableAction(kind="SET STATISTICS", this=name)
     return parser.raise_error("Expected SET DEFAULT, DROP DEFAULT, NOT NULL or TYPE")
 
 
@@ -115,6 +145,8 @@ _WORDS = {
     "SET NOT NULL": ("ALTER COLUMN", "SET NOT NULL"),
     "DROP NOT NULL": ("ALTER COLUMN", "DROP NOT NULL"),
     "TYPE": ("ALTER COLUMN", "TYPE"),
+    "SET STATISTICS": ("ALTER COLUMN", "SET STATISTICS -1"),
+    "SET WITHOUT CLUSTER": ("SET WITHOUT CLUSTER", ""),
     "ADD CONSTRAINT": ("ADD", ""),
     "DROP CONSTRAINT": ("DROP CONSTRAINT", ""),
     "VALIDATE CONSTRAINT": ("VALIDATE CONSTRAINT", ""),

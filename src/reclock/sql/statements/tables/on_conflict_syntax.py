@@ -9,6 +9,7 @@ from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.sql.statements.tables.assignments_syntax import assignments
+from reclock.sql.statements.views.syntax import index_element
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.writing import clause, generates, joined, list_clause, listed
 
@@ -36,7 +37,7 @@ def on_conflict(parser: StatementParser) -> OnConflict | None:
     if parser.accept("ON", "CONSTRAINT"):
         constraint = parser.name()
     elif parser.sees_token(TokenType.L_PAREN):
-        columns = parser.wrapped_list(_index_key)
+        columns = parser.wrapped_list(index_element)
         if parser.accept_token(TokenType.WHERE):
             of_rows = parser.value()
     parser.expect("DO")
@@ -53,13 +54,6 @@ def on_conflict(parser: StatementParser) -> OnConflict | None:
         assignments=changes,
         where=where,
     )
-
-
-def _index_key(parser: StatementParser) -> exp.Expr:
-    """A name, or an expression."""
-    following = parser.next_token
-    is_name = following and following.token_type in (TokenType.COMMA, TokenType.R_PAREN)
-    return parser.name() if is_name else parser.value()
 
 
 @generates(OnConflict)

@@ -129,7 +129,7 @@ def create_index(parser: StatementParser, words: tuple[str, ...]) -> CreateIndex
     method = None
     if parser.accept("USING") and not parser.accept_any(("ARRANGEMENT", "BTREE", "HASH")):
         method = parser.name()
-    keys = parser.wrapped_list(_index_key)
+    keys = parser.wrapped_list(index_element)
     if parser.accept("INCLUDE"):  # an index has all columns of its relation
         parser.wrapped_list(StatementParser.name)
     statement = CreateIndexStatement(
@@ -147,7 +147,7 @@ def create_index(parser: StatementParser, words: tuple[str, ...]) -> CreateIndex
     return statement
 
 
-def _index_key(parser: StatementParser) -> exp.Expr:
+def index_element(parser: StatementParser) -> exp.Expr:
     """A name, or an expression. An index finds rows by equality, so the order of its entries and the
     class of its operators say nothing."""
     following = parser.next_token
