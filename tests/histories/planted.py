@@ -22,6 +22,7 @@ from reclock.collections.group_commit import GroupCommit
 from reclock.collections.table_commits import Commit, LogTail, Payload, PendingWrite
 from reclock.collections.table_wal import TableWal
 from reclock.collections.tables import Tables, TableVersion
+from reclock.consensus.database.compiled import CompiledStatement
 from reclock.consensus.leadership import fence
 from reclock.errors import WriteConflict
 from reclock.oracle import oracle
@@ -85,8 +86,10 @@ def write_timestamp_follows_the_clock() -> None:
     time_shown = sa.case((lines.c.read_ts > clock, lines.c.read_ts), else_=clock)
     of_timeline = sa.update(lines).where(lines.c.timeline == sa.bindparam("of"))
     following = of_timeline.returning(lines.c.write_ts)
-    oracle._WRITE = following.values(write_ts=time_shown)
-    oracle._WRITE_AND_APPLY = following.values(write_ts=time_shown, read_ts=time_shown)
+    oracle._WRITE = CompiledStatement(following.values(write_ts=time_shown))
+    oracle._WRITE_AND_APPLY = CompiledStatement(
+        following.values(write_ts=time_shown, read_ts=time_shown)
+    )
 
 
 @planted_in_oracle

@@ -32,6 +32,7 @@ from reclock.collections.table_commits import (
 from reclock.collections.wal_ledger import OF_TABLES, Ledger
 from reclock.collections.wal_rows import from_ipc, to_ipc
 from reclock.consensus.database.batches import batches
+from reclock.consensus.database.compiled import CompiledStatement
 from reclock.consensus.database.store import Consensus
 from reclock.consensus.frontiers.tables import frontiers
 from reclock.consensus.leadership import fence
@@ -78,7 +79,7 @@ class TableWal:
         """Called after each batch that this process committed."""
         self._max_clock_jump_ms = max_clock_jump_ms
         self.ledger = ledger
-        self._advance = (
+        self._advance = CompiledStatement(
             sa.update(frontiers)
             .where(
                 frontiers.c.group_id == ledger.group,
@@ -88,12 +89,14 @@ class TableWal:
             .values(upper=sa.bindparam("at") + 1)
         )
         of_tables = ledger.tables.c.table_id.in_(sa.bindparam("ids", expanding=True))
-        self._read_position = (
-            sa.select(ledger.tables, frontiers.c.upper, applied_query(CATALOG).label("catalog_ts"))
+        self._read_position = CompiledStatement(
+            sa.select(frontiers.c.upper, applied_query(CATALOG).label("catalog_ts"), ledger.tables)
             .select_from(frontiers.outerjoin(ledger.tables, of_tables))
             .where(frontiers.c.group_id == ledger.group)
         )
-        self._set_last_writes = (
+        self._insert_record = CompiledStatement(sa.insert(ledger.records))
+        self._insert_write = CompiledStatement(sa.insert(ledger.writes))
+        self._set_last_writes = CompiledStatement(
             sa.update(ledger.tables).where(of_tables).values(last_write=sa.bindparam("at"))
         )
         self._read_tails = _tails_query(ledger)
@@ -182,24 +185,21 @@ class TableWal:
         if not accepted:
             return [refusal for refusal in refusals if refusal is not None]
         time = self._record_time(connection, position.upper, at)
-        if connection.execute(self._advance, {"at": time}).rowcount != 1:
+        if self._advance.change(connection, {"at": time}) != 1:
             raise UpperMismatch(self.ledger.group, expected=time, found=position.upper)
         writes = joined_writes(accepted)
-        connection.execute(sa.insert(self.ledger.records), {"at": time, "token": token})
-        records = [
-            {
+        self._insert_record.change(connection, {"at": time, "token": token})
+        for part, (table, payload) in enumerate(writes):
+            write = {
                 "at": time,
                 "part": part,
                 "table_id": table,
                 "ipc": to_ipc(payload.rows) if payload.rows is not None else None,
                 "staged": payload.staged,
             }
-            for part, (table, payload) in enumerate(writes)
-        ]
-        if records:
-            connection.execute(sa.insert(self.ledger.writes), records)
+            self._insert_write.change(connection, write)
         for table_batch in batches(sorted({table for table, _ in writes})):
-            connection.execute(self._set_last_writes, {"ids": table_batch, "at": time})
+            self._set_last_writes.change(connection, {"ids": table_batch, "at": time})
         for names in batches(staged):
             connection.execute(
                 sa.delete(self.ledger.staging).where(self.ledger.staging.c.name.in_(names))
@@ -429,14 +429,15 @@ class TableWal:
         rows = [
             row
             for ids in [*batches(sorted(tables))] or [[]]
-            for row in connection.execute(self._read_position, {"ids": ids})
+            for row in self._read_position.rows(connection, {"ids": ids})
         ]
         if not rows:
             raise UnknownCollection(self.ledger.group)
-        if rows[0].catalog_ts is None:
+        upper, catalog_ts, _, _ = rows[0]
+        if catalog_ts is None:
             raise UnknownTimeline(CATALOG)
-        last_writes = {row.table_id: row.last_write for row in rows if row.table_id is not None}
-        return _Position(rows[0].upper, rows[0].catalog_ts, last_writes)
+        last_writes = {table: last_write for _, _, table, last_write in rows if table is not None}
+        return _Position(upper, catalog_ts, last_writes)
 
     def _write(self, work: Callable[[sa.Connection], T]) -> T:
         return self._consensus.transact(fence.guard(self._leadership, work))

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from reclock.algebra.timestamps import MINIMUM, Clock, Timestamp
 from reclock.consensus.database.changes import notify
+from reclock.consensus.database.compiled import CompiledStatement
 from reclock.consensus.database.store import Consensus, metadata
 from reclock.errors import ClockImplausible, TimelineBelowFloor, UnknownTimeline
 
@@ -31,6 +32,7 @@ _timelines = sa.Table(
 )
 _OF_TIMELINE = _timelines.c.timeline == sa.bindparam("of")
 _READ = sa.select(_timelines.c.read_ts).where(_OF_TIMELINE)
+_APPLIED = CompiledStatement(_READ)
 _READ_ALL = sa.select(_timelines.c.timeline, _timelines.c.read_ts)
 _NEWEST = sa.select(sa.func.max(sa.alias(_timelines).c.write_ts))
 """The newest timestamp of any timeline. All timelines count milliseconds of one clock, and one of
@@ -51,9 +53,9 @@ _TO_NEXT = (
     )
     .returning(_timelines.c.write_ts)
 )
-_WRITE = _TO_NEXT.values(write_ts=_NEXT)
-_WRITE_AND_APPLY = _TO_NEXT.values(write_ts=_NEXT, read_ts=_NEXT)
-_APPLY = (
+_WRITE = CompiledStatement(_TO_NEXT.values(write_ts=_NEXT))
+_WRITE_AND_APPLY = CompiledStatement(_TO_NEXT.values(write_ts=_NEXT, read_ts=_NEXT))
+_APPLY = CompiledStatement(
     sa.update(_timelines)
     .where(_OF_TIMELINE)
     .values(
@@ -214,18 +216,18 @@ def record_next_write(
 
 def _next(
     connection: sa.Connection,
-    update: sa.Executable,
+    update: CompiledStatement,
     timeline: str,
     now: Timestamp,
     at_least: Timestamp,
     max_jump_ms: int,
 ) -> Timestamp:
     parameters = {"of": timeline, "now": now, "at_least": at_least, "max_jump_ms": max_jump_ms}
-    allocated = connection.scalar(update, parameters)
-    if allocated is None:
+    allocated = update.rows(connection, parameters)
+    if not allocated:
         require_plausible(connection, now, max_jump_ms)
         raise UnknownTimeline(timeline)
-    return Timestamp(allocated)
+    return Timestamp(allocated[0][0])
 
 
 def require_plausible(
@@ -241,17 +243,17 @@ def require_plausible(
 def record_write(connection: sa.Connection, timeline: str, ts: Timestamp) -> None:
     """``apply_write`` as a part of a larger write transaction: the write becomes visible and
     applied at one moment."""
-    if connection.execute(_APPLY, {"of": timeline, "ts": ts}).rowcount != 1:
+    if _APPLY.change(connection, {"of": timeline, "ts": ts}) != 1:
         raise UnknownTimeline(timeline)
     notify(connection, timeline)
 
 
 def applied(connection: sa.Connection, timeline: str) -> Timestamp:
     """``read_ts`` as a part of a larger transaction."""
-    found = connection.scalar(_READ, {"of": timeline})
-    if found is None:
+    found = _APPLIED.rows(connection, {"of": timeline})
+    if not found:
         raise UnknownTimeline(timeline)
-    return Timestamp(found)
+    return Timestamp(found[0][0])
 
 
 def applied_query(timeline: str) -> sa.ScalarSelect[int]:

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 import structlog
 
 from reclock.algebra.timestamps import CATALOG, EPOCH_MS
+from reclock.consensus.database.compiled import execute_text
 
 _logger = structlog.get_logger(__name__)
 
@@ -85,7 +86,7 @@ class SqliteWatch:
 def notify(connection: sa.Connection, timeline: str) -> None:
     """Wake up the watches of the timeline when this transaction has committed."""
     if connection.dialect.name == "postgresql" and timeline in CHANNELS:
-        connection.exec_driver_sql(f"NOTIFY {CHANNELS[timeline]}")
+        execute_text(connection, f"NOTIFY {CHANNELS[timeline]}")
 
 
 class TimelineChanges:

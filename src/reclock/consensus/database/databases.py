@@ -18,6 +18,7 @@ import sqlalchemy as sa
 
 from reclock.algebra.timestamps import Timestamp, system_clock
 from reclock.consensus.database.changes import PostgresWatch, SqliteWatch, Watch
+from reclock.consensus.database.compiled import execute_text
 from reclock.consensus.database.connections import InterruptibleConnection, require_durable
 from reclock.consensus.database.waiting import CHECK_INTERVAL_S, check
 from reclock.errors import ConfigurationError
@@ -267,7 +268,7 @@ def _engine(url: sa.URL, **options: Any) -> sa.Engine:
 def _begin(connection: sa.Connection) -> None:
     match connection.get_execution_options().get(_BEGIN):
         case str(statement):
-            connection.exec_driver_sql(statement)
+            execute_text(connection, statement)
         case None:
             pass
         case begin:
@@ -280,7 +281,7 @@ def _begin_immediate(connection: sa.Connection) -> None:
     deadline = time.monotonic() + BUSY_TIMEOUT_S
     while True:
         try:
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            execute_text(connection, "BEGIN IMMEDIATE")
             return
         except sa.exc.OperationalError as error:
             if _sqlite_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:

@@ -176,6 +176,11 @@ class Consensus:
         """Repeat ``attempt`` after a lost race, within a bound, and no longer than the statement
         may wait."""
         try:
+            try:
+                return attempt()  # stamina's work for an attempt is more than that of a small read
+            except sa.exc.DBAPIError as error:
+                if not self._is_retriable(error):
+                    raise
             for retry in stamina.retry_context(
                 on=self._is_retriable,
                 attempts=None,
@@ -185,8 +190,7 @@ class Consensus:
                 wait_jitter=0.02,
             ):
                 with retry:
-                    if retry.num > 1:  # the first attempt does not wait
-                        check("waiting for the consensus database")
+                    check("waiting for the consensus database")
                     return attempt()
             raise InternalError("a retried consensus transaction neither returned nor raised")
         except sa.exc.DBAPIError as error:

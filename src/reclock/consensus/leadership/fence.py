@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import sqlalchemy as sa
 
+from reclock.consensus.database.compiled import CompiledStatement
 from reclock.consensus.database.store import metadata
 from reclock.errors import Fenced, LeadershipUnknown
 
@@ -23,7 +24,7 @@ _leadership = sa.Table(
     sa.Column("epoch", sa.BigInteger, nullable=False),
     sa.Column("deploy_generation", sa.BigInteger, nullable=False),
 )
-_CURRENT = sa.select(_leadership.c.epoch, _leadership.c.deploy_generation)
+_CURRENT = CompiledStatement(sa.select(_leadership.c.epoch, _leadership.c.deploy_generation))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,8 @@ class Leadership:
 
 def current(connection: sa.Connection) -> Leadership | None:
     """The current leadership, or None before the catalog was first opened."""
-    row = connection.execute(_CURRENT).one_or_none()
-    return Leadership(row.epoch, row.deploy_generation) if row else None
+    rows = _CURRENT.rows(connection)
+    return Leadership(*rows[0]) if rows else None
 
 
 def known_epoch(connection: sa.Connection) -> int:
