@@ -79,3 +79,18 @@ def test_the_watch_ends_with_the_last_who_wants_it_and_begins_again(consensus: C
     assert not watcher.is_alive()
     with watched(consensus):
         assert watchers() - watchers_before
+
+
+def test_a_commit_of_data_wakes_those_who_wait_for_data_alone(
+    consensus: Consensus, other: ConsensusOracle
+) -> None:
+    with watched(consensus) as catalog_changed:
+        data_changed = threading.Event()
+        with consensus.timeline_changes.calling(data_changed.set, EPOCH_MS):
+            for _ in range(3):
+                data_changed.clear()
+                other.apply_write(EPOCH_MS, other.write_ts(EPOCH_MS))
+                assert data_changed.wait(PATIENCE_S)
+        assert not catalog_changed.is_set()
+        other.apply_write(CATALOG, other.write_ts(CATALOG))
+        assert catalog_changed.wait(PATIENCE_S)

@@ -49,7 +49,10 @@ def maintaining(environment: Environment) -> Iterator[None]:
         return
     maintenance = _Maintenance(environment)
     changes = environment.stores.consensus.timeline_changes
-    with changes.calling(maintenance.wake), changes.calling(maintenance.wake, EPOCH_MS):
+    with (
+        changes.calling(maintenance.wake),
+        changes.calling(maintenance.wake_clusters, EPOCH_MS),
+    ):
         maintenance.start()
         try:
             yield
@@ -72,6 +75,9 @@ class _Maintenance:
 
     def wake(self) -> None:
         self._changed.set()
+        self.wake_clusters()
+
+    def wake_clusters(self) -> None:
         for cluster in list(self._clusters.values()):
             cluster.wake()
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, Protocol
 
@@ -23,6 +23,7 @@ CHANNELS = {CATALOG: "reclock_catalog", EPOCH_MS: "reclock_data"}
 """The channel of each timeline."""
 
 _SQLITE_POLL_S = 0.02
+_CATALOG_TS = "SELECT read_ts FROM reclock_timeline WHERE timeline = ?"
 _LOOK_S = 0.25
 _AGAIN_S = 1.0
 
@@ -60,11 +61,15 @@ class PostgresWatch:
 
 class SqliteWatch:
     """Polls the version of the file, which any commit of another connection changes. A poll reads
-    shared memory only."""
+    shared memory only, and the catalog's timestamp if there was a commit.
+
+    Any commit may have published data, but most commits do not change the catalog.
+    """
 
     def __init__(self, path: str) -> None:
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._version = self._look()
+        self._catalog_ts = self._read_catalog_ts()
 
     def wait(self, timeout_s: float) -> frozenset[str]:
         deadline = time.monotonic() + timeout_s
@@ -73,7 +78,8 @@ class SqliteWatch:
                 return frozenset()
             time.sleep(_SQLITE_POLL_S)
         self._version = version
-        return frozenset(CHANNELS)
+        before, self._catalog_ts = self._catalog_ts, self._read_catalog_ts()
+        return frozenset(CHANNELS) if self._catalog_ts != before else frozenset([EPOCH_MS])
 
     def close(self) -> None:
         self._connection.close()
@@ -81,6 +87,9 @@ class SqliteWatch:
     def _look(self) -> int:
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         return int(version)
+
+    def _read_catalog_ts(self) -> Sequence[tuple[int]]:
+        return self._connection.execute(_CATALOG_TS, (CATALOG,)).fetchall()
 
 
 def notify(connection: sa.Connection, timeline: str) -> None:
