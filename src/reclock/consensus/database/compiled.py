@@ -3,13 +3,22 @@ alone."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import sqlalchemy as sa
 
 Parameters = Mapping[str, object]
+
+
+class DriverCursor(Protocol):
+    """What both drivers return for an executed statement."""
+
+    @property
+    def rowcount(self) -> int: ...
+
+    def fetchall(self) -> list[tuple[Any, ...]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +53,13 @@ class CompiledStatement:
         self, connection: sa.Connection, parameters: Parameters | None = None
     ) -> list[tuple[Any, ...]]:
         """The rows that the statement returns."""
-        rows: list[tuple[Any, ...]] = self._execute(connection, parameters or {}).fetchall()
-        return rows
+        return self._execute(connection, parameters or {}).fetchall()
 
     def change(self, connection: sa.Connection, parameters: Parameters | None = None) -> int:
         """Execute a statement that returns no rows. Returns how many rows it changed."""
-        return int(self._execute(connection, parameters or {}).rowcount)
+        return self._execute(connection, parameters or {}).rowcount
 
-    def _execute(self, connection: sa.Connection, parameters: Parameters) -> Any:
+    def _execute(self, connection: sa.Connection, parameters: Parameters) -> DriverCursor:
         text = self._text(connection.dialect, parameters)
         return execute_text(connection, text.text, text.bound(parameters))
 
@@ -63,7 +71,9 @@ class CompiledStatement:
         return text
 
 
-def execute_text(connection: sa.Connection, text: str, parameters: Parameters | None = None) -> Any:
+def execute_text(
+    connection: sa.Connection, text: str, parameters: Parameters | None = None
+) -> DriverCursor:
     """Execute a text of the driver's dialect in the open transaction. Returns the driver's cursor.
     Raises errors as SQLAlchemy does."""
     try:
@@ -72,8 +82,10 @@ def execute_text(connection: sa.Connection, text: str, parameters: Parameters | 
         raise _wrapped(error, connection, text) from error
 
 
-def _send(driver: Any, text: str, parameters: Parameters | None) -> Any:
-    return driver.execute(text, parameters) if parameters else driver.execute(text)
+def _send(driver: Any, text: str, parameters: Parameters | None) -> DriverCursor:
+    cursor: DriverCursor
+    cursor = driver.execute(text, parameters) if parameters else driver.execute(text)
+    return cursor
 
 
 def _wrapped(error: Exception, connection: sa.Connection, text: str) -> Exception:
@@ -93,7 +105,8 @@ def _wrapped(error: Exception, connection: sa.Connection, text: str) -> Exceptio
 
 
 def _compiled(statement: sa.Executable, dialect: sa.Dialect, parameters: Parameters) -> _Text:
-    named = type(dialect)(paramstyle="named") if dialect.positional else dialect
+    new: Callable[..., sa.Dialect] = type(dialect)
+    named = new(paramstyle="named") if dialect.positional else dialect
     compiled = statement.compile(dialect=named)  # type: ignore[attr-defined]
     state = compiled.construct_expanded_state({**compiled.params, **parameters})
     constants = {name: value for name, value in compiled.params.items() if value is not None}
