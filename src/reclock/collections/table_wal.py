@@ -99,8 +99,8 @@ class TableWal:
         self._set_last_writes = CompiledStatement(
             sa.update(ledger.tables).where(of_tables).values(last_write=sa.bindparam("at"))
         )
-        self._read_tails = _tails_query(ledger)
         self._consensus = consensus
+        self._read_tails = consensus.repeated(_tails_query(ledger))
         self._leadership = leadership
         self._clock = clock
 
@@ -341,11 +341,11 @@ class TableWal:
         parameters = {"ids": ids, "after": after, "through": through}
         writes: dict[GlobalId, list[PendingWrite]] = {}
         trimmed: dict[GlobalId, Timestamp] = {}
-        for row in self._consensus.look(self._read_tails, parameters):
-            trimmed[row.table_id] = row.trimmed
-            of_table = writes.setdefault(row.table_id, [])
-            if row.at is not None:
-                of_table.append(_as_write(row))
+        for table, trimmed_upper, at, part, ipc, staged in self._read_tails(parameters):
+            trimmed[table] = trimmed_upper
+            of_table = writes.setdefault(table, [])
+            if at is not None:
+                of_table.append(_pending_write(at, part, table, ipc, staged))
         return {table: LogTail(trimmed[table], writes[table]) for table in writes}
 
     def writes_since(self, table: GlobalId, since: Timestamp) -> list[PendingWrite] | None:
@@ -479,5 +479,11 @@ def _tails_query(ledger: Ledger) -> sa.Select[Any]:
 
 
 def _as_write(row: sa.Row[Any]) -> PendingWrite:
-    rows = from_ipc(row.ipc) if row.ipc is not None else None
-    return PendingWrite(row.at, row.part, row.table_id, Payload(rows, row.staged))
+    return _pending_write(row.at, row.part, row.table_id, row.ipc, row.staged)
+
+
+def _pending_write(
+    at: Timestamp, part: int, table: GlobalId, ipc: bytes | None, staged: str | None
+) -> PendingWrite:
+    rows = from_ipc(ipc) if ipc is not None else None
+    return PendingWrite(at, part, table, Payload(rows, staged))

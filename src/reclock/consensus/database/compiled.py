@@ -60,8 +60,12 @@ class CompiledStatement:
         return self._execute(connection, parameters or {}).rowcount
 
     def _execute(self, connection: sa.Connection, parameters: Parameters) -> DriverCursor:
-        text = self._text(connection.dialect, parameters)
-        return execute_text(connection, text.text, text.bound(parameters))
+        return execute_text(connection, *self.bound(connection.dialect, parameters))
+
+    def bound(self, dialect: sa.Dialect, parameters: Parameters) -> tuple[str, Parameters]:
+        """The text and the parameters as the driver takes them."""
+        text = self._text(dialect, parameters)
+        return text.text, text.bound(parameters)
 
     def _text(self, dialect: sa.Dialect, parameters: Parameters) -> _Text:
         lengths = tuple(len(value) for value in parameters.values() if isinstance(value, list))
@@ -77,12 +81,13 @@ def execute_text(
     """Execute a text of the driver's dialect in the open transaction. Returns the driver's cursor.
     Raises errors as SQLAlchemy does."""
     try:
-        return _send(connection.connection.driver_connection, text, parameters)
+        return send(connection.connection.driver_connection, text, parameters)
     except connection.dialect.loaded_dbapi.Error as error:
         raise _wrapped(error, connection, text) from error
 
 
-def _send(driver: Any, text: str, parameters: Parameters | None) -> DriverCursor:
+def send(driver: Any, text: str, parameters: Parameters | None) -> DriverCursor:
+    """Execute a text on a connection of the driver. Raises the driver's errors."""
     cursor: DriverCursor
     cursor = driver.execute(text, parameters) if parameters else driver.execute(text)
     return cursor

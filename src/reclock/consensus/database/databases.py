@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 from reclock.algebra.timestamps import Timestamp, system_clock
 from reclock.consensus.database.changes import PostgresWatch, SqliteWatch, Watch
-from reclock.consensus.database.compiled import execute_text
+from reclock.consensus.database.compiled import Parameters, execute_text, send
 from reclock.consensus.database.connections import InterruptibleConnection, require_durable
 from reclock.consensus.database.waiting import CHECK_INTERVAL_S, check
 from reclock.errors import ConfigurationError
@@ -60,10 +60,10 @@ class ConsensusDatabase:
     bare: BareConnections
     """For ``fetch``."""
 
-    def fetch(self, query: str) -> list[tuple[Any, ...]]:
+    def fetch(self, query: str, parameters: Parameters) -> list[tuple[Any, ...]]:
         """The rows of a SELECT, as ``looker`` sees them, by the driver alone: SQLAlchemy's work for
         an execution costs many times as much as a small read. Raises the driver's errors."""
-        return self.bare.fetch(query)
+        return self.bare.fetch(query, parameters)
 
     def dispose(self, *, close: bool = True) -> None:
         self.bare.dispose(close=close)
@@ -79,14 +79,14 @@ class BareConnections:
         self._engine, self._prepare = engine, prepare
         self._idle: deque[Any] = deque()
 
-    def fetch(self, query: str) -> list[tuple[Any, ...]]:
+    def fetch(self, query: str, parameters: Parameters) -> list[tuple[Any, ...]]:
         """The rows of a SELECT. Raises the driver's errors."""
         try:
             connection = self._idle.pop()
         except IndexError:
             connection = self._open()
         try:
-            rows: list[tuple[Any, ...]] = connection.execute(query).fetchall()
+            rows = send(connection, query, parameters).fetchall()
         except BaseException:
             connection.close()
             raise

@@ -8,7 +8,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import sqlalchemy as sa
 import stamina
@@ -17,6 +17,7 @@ from reclock.algebra.timestamps import Clock, Timestamp
 from reclock.consensus import migrations
 from reclock.consensus.database.changes import TimelineChanges
 from reclock.consensus.database.clock import DatabaseClock
+from reclock.consensus.database.compiled import CompiledStatement, Parameters
 from reclock.consensus.database.databases import WRITER_LOCK, ConsensusDatabase, open_database
 from reclock.consensus.database.waiting import check, interruptible
 from reclock.errors import (
@@ -36,6 +37,12 @@ sa.Table(WRITER_LOCK, metadata, sa.Column("unused", sa.Integer))
 
 PATIENCE_S = 30.0
 """How long a transaction that loses races is repeated."""
+
+
+class RepeatedRead(Protocol):
+    """Returns the rows of a query with these parameters."""
+
+    def __call__(self, parameters: Parameters | None = None) -> Sequence[Sequence[Any]]: ...
 
 
 class Consensus:
@@ -102,18 +109,18 @@ class Consensus:
         self._ensure_tables()
         return self._with_retries(lambda: _rows(self._database.looker, query, parameters))
 
-    def repeated(self, query: sa.Select[Any]) -> Callable[[], Sequence[Sequence[Any]]]:
-        """A function that answers as ``look(query)`` does, for a query without parameters that is
-        asked many times a second."""
-        text = str(query.compile(self._database.looker))
+    def repeated(self, query: sa.Select[Any]) -> RepeatedRead:
+        """A function that answers as ``look`` of the query with its parameters does, for a query
+        that is asked many times a second (see ``CompiledStatement``)."""
+        statement, dialect = CompiledStatement(query), self._database.looker.dialect
 
-        def fetch() -> Sequence[Sequence[Any]]:
+        def fetch(parameters: Parameters | None = None) -> Sequence[Sequence[Any]]:
             if self._has_tables:
                 try:
-                    return self._database.fetch(text)
-                except self._database.looker.dialect.loaded_dbapi.Error:
+                    return self._database.fetch(*statement.bound(dialect, parameters or {}))
+                except dialect.loaded_dbapi.Error:
                     pass  # ``look`` repeats it, or explains the error
-            return self.look(query)
+            return self.look(query, parameters)
 
         return fetch
 
