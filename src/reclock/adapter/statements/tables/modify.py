@@ -34,7 +34,7 @@ from reclock.adapter.transaction.table_reads import tables_read
 from reclock.algebra.relations import RelationDesc
 from reclock.catalog.acl import Privilege
 from reclock.collections.table_queues import Turn
-from reclock.plan.relational import Finishing, Get, Plan, Project
+from reclock.plan.relational import Constant, Finishing, Get, Plan, Project
 from reclock.sql.statements.query.values import Select
 from reclock.sql.statements.tables.modify_plan import Modify, Truncate
 from reclock.sql.statements.tables.targets import WRITTEN
@@ -150,7 +150,10 @@ def _turn(parts: tuple[Modify, ...], context: StatementContext) -> Turn:
 
 
 def reads_of_modify(statement: Modify, context: StatementContext) -> Reads:
-    reads = tables_read(context.definition_of(statement.plan).plan)
+    if isinstance(statement.plan, Constant):
+        reads: Reads = {}
+    else:
+        reads = tables_read(context.definition_of(statement.plan).plan)
     if statement.on_conflict is not None:
         table = context.catalog.relation(statement.table)
         reads[statement.table] = None if statement.table in reads else keys_read(statement, table)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import pyarrow as pa
 
@@ -23,6 +24,8 @@ from reclock.sql.statements.query.values import Select
 from reclock.sql.statements.tables.computed import NEW_ROWS, computed_rows
 from reclock.sql.statements.tables.generated import GeneratedValues
 from reclock.sql.statements.tables.modify_plan import Modify
+
+_RECENT_SCHEMAS = 1024
 
 
 def compute_rows(statement: Modify, run: Callable[[Select], Result]) -> pa.Table:
@@ -68,6 +71,7 @@ def complete_rows(
     return rows
 
 
+@lru_cache(_RECENT_SCHEMAS)
 def numbered_schema(desc: RelationDesc) -> pa.Schema:
     """The types of the columns, which are called ``c0``, ``c1``, …"""
     return pa.schema([(f"c{i}", result_type(type)) for i, type in enumerate(desc.types)])
@@ -87,10 +91,14 @@ def with_diff(rows: pa.Table, desc: RelationDesc, diff: int) -> pa.Table:
     row has a date or timestamp beyond the years that a query can return."""
     for column in rows.columns if diff > 0 else ():
         check_years(column)
-    schema = rows_schema(desc)
     diffs = pa.repeat(pa.scalar(diff, pa.int64()), rows.num_rows)
-    nullable = pa.schema([field.with_nullable(True) for field in schema])
-    return pa.table([*rows.columns, diffs], schema=nullable)
+    return pa.table([*rows.columns, diffs], schema=_unchecked_schema(desc))
+
+
+@lru_cache(_RECENT_SCHEMAS)
+def _unchecked_schema(desc: RelationDesc) -> pa.Schema:
+    """The columns of whole rows with their diffs, before NOT NULL is checked."""
+    return pa.schema([field.with_nullable(True) for field in rows_schema(desc)])
 
 
 def check_not_null(rows: pa.Table, table: RelationEntry) -> None:
