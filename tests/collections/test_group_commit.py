@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 from fixtures.tables import CATALOG_TS, A, B, changes, open_tables, read, write
+from fixtures.waiting import eventually
 
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
+from reclock.collections.group_commit import _Pending
+from reclock.collections.table_commits import Commit
 from reclock.consensus.database.waiting import interruptible
 from reclock.errors import ConsensusUnavailable, QueryCanceled, WriteConflict
 
@@ -114,3 +117,43 @@ def test_a_statement_that_is_cancelled_takes_its_commit_back(opened, monkeypatch
             carried.result()
     assert ("cancelled", 1) not in read(tables, A)[0]
     assert ("other", 0) in read(tables, A)[0]
+
+
+def test_a_commit_that_is_durable_does_not_wait_for_the_next_one(opened, monkeypatch) -> None:
+    tables, _ = opened
+    real, entered, may_end = tables.log.commit, [], [threading.Event() for _ in range(3)]
+
+    def commit(choose):
+        batch = choose()
+        entered.append(len(batch))
+        assert may_end[len(entered) - 1].wait(30)
+        return real(batch)
+
+    monkeypatch.setattr(tables.log, "commit", commit)
+    with ThreadPoolExecutor(8) as pool:
+        first = pool.submit(write, tables, a={("first", 0): 1})
+        eventually(lambda: entered == [1])
+        second = [pool.submit(write, tables, a={("second", n): 1}) for n in range(5)]
+        eventually(lambda: len(tables._group_commit._waiting) == 5)
+        may_end[0].set()
+        eventually(lambda: entered == [1, 5])
+        third = pool.submit(write, tables, a={("third", 0): 1})
+        eventually(lambda: len(tables._group_commit._waiting) == 1)
+        may_end[1].set()
+        assert first.result(30) < min(other.result(30) for other in second)
+        assert not third.done()
+        may_end[2].set()
+        third.result()
+
+
+def test_a_leader_that_is_cancelled_before_it_begins_appoints_another(opened) -> None:
+    tables, _ = opened
+    group = tables._group_commit
+    cancelled, next_one = (_Pending(Commit({}, CATALOG_TS)) for _ in range(2))
+    group._has_leader, group._waiting = True, [cancelled, next_one]
+    group._appoint_next()
+    assert (cancelled.leads, next_one.leads) == (True, False)
+    assert group._withdraw(cancelled)
+    assert next_one.leads
+    assert group._withdraw(next_one)
+    assert write(tables, a={("x", 1): 1})
