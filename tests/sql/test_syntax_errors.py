@@ -57,6 +57,15 @@ SYNTAX_ERRORS = {
 }
 
 
+@pytest.mark.parametrize("clause", ["WHERE a > 1", "GROUP BY a", "ORDER BY a", "LIMIT 1"])
+def test_what_follows_as_of_is_told_to_precede_it(clause: str) -> None:
+    with pytest.raises(SqlSyntaxError, match="at or near") as raised:
+        parse(f"SELECT a FROM t AS OF 5 {clause}")
+    assert raised.value.position == 25
+    assert raised.value.hint is not None
+    assert raised.value.hint.startswith("AS OF comes last")
+
+
 @pytest.mark.parametrize("text", SYNTAX_ERRORS)
 def test_a_syntax_error_tells_its_place(text: str) -> None:
     with pytest.raises(SqlSyntaxError) as error:

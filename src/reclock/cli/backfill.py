@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
-from datetime import UTC, datetime
 from pathlib import Path
 
-from reclock.algebra.timestamps import Timestamp, moment
+from reclock.algebra.timestamps import moment
 from reclock.cli.loop import seconds
 from reclock.cli.output import print_json
 from reclock.errors import InvalidOption
@@ -30,7 +29,7 @@ def run_rebuild(home: Path | None, source: str, *, is_json: bool = False) -> Non
         else f"in place of {rebuilt.rows_before}"
     )
     print(
-        f"{name} below {_format_time(rebuilt.upper)}: rebuilt, {rebuilt.rows} updates, {before}",
+        f"{name} below {backfill.format_time(rebuilt.upper)}: rebuilt, {rebuilt.rows} updates, {before}",
         flush=True,
     )
 
@@ -58,18 +57,13 @@ def run_backfill(
             suffix = "; ticks go on from here" if report.is_over else ""
             print(
                 (
-                    f"{name} at {_format_time(interval.upper)}: {report.outcome}, "
+                    f"{name} at {backfill.format_time(interval.upper)}: {report.outcome}, "
                     f"{counted(report.rows, 'row')}{suffix}"
                 ),
                 flush=True,
             )
         if not count and not is_json:
             print(
-                f"{name}: no whole interval between {_format_time(lower)} and {_format_time(upper)}"
+                f"{name}: no whole interval between {backfill.format_time(lower)} "
+                f"and {backfill.format_time(upper)}"
             )
-
-
-def _format_time(time: Timestamp) -> str:
-    return datetime.fromtimestamp(time / 1000, UTC).isoformat(
-        timespec="milliseconds" if time % 1000 else "seconds"
-    )

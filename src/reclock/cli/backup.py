@@ -10,12 +10,13 @@ from reclock.runtime.environment import Environment
 def run_backup(home: Path | None, to: Path) -> None:
     """Back up beside running writers, and print what was copied."""
     from reclock.pipeline.backup import back_up
+    from reclock.pipeline.counts import counted
 
     with Environment.open(home) as environment:
         report = back_up(environment.stores, to)
     print(
-        f'"{report.folder}" holds {report.collections} collections ({report.size_bytes} '
-        f"bytes) as of {report.time}"
+        f'"{report.folder}" holds {counted(report.collections, "collection")} '
+        f"({report.size_bytes} bytes) as of {report.time}"
     )
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 
 from reclock.adapter.statements.sources.specs import source_specs
@@ -66,6 +67,13 @@ def intervals(lower: Timestamp, upper: Timestamp, every_ms: int) -> Iterator[Bac
     """The whole intervals of ``every_ms`` in ``[lower, upper)``, oldest first."""
     for begin in range(lower, upper - every_ms + 1, every_ms):
         yield BackfillInterval(Timestamp(begin), Timestamp(begin + every_ms))
+
+
+def format_time(time: Timestamp) -> str:
+    """The time in UTC, as ISO 8601 writes it."""
+    return datetime.fromtimestamp(time / 1000, UTC).isoformat(
+        timespec="milliseconds" if time % 1000 else "seconds"
+    )
 
 
 def sources(

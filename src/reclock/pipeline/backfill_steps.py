@@ -29,9 +29,8 @@ def is_next(environment: Environment, *, source: str, lower: int, upper: int, te
     """Whether the source has every interval before this one."""
     is_turn = backfill.is_next(environment, source, _interval(lower, upper))
     if not is_turn:
-        tell(
-            f"{source} lacks an earlier interval; it has all below {backfill.reached(environment, source)}"
-        )
+        begin = backfill.format_time(backfill.reached(environment, source))
+        tell(f"{source} lacks an earlier interval: it is complete until {begin}")
     return is_turn
 
 
@@ -53,7 +52,8 @@ def fill(
         return {"outcome": "rebuilt", "rows": rebuilt.rows}
     report = backfill.run(environment, source, _interval(lower, upper), owner=owner)
     end = "; ticks go on from here" if report.is_over else ""
-    tell(f"{source} at {upper}: {report.outcome}, {counted(report.rows, 'row')}{end}")
+    time = backfill.format_time(Timestamp(upper))
+    tell(f"{source} at {time}: {report.outcome}, {counted(report.rows, 'row')}{end}")
     return {"outcome": str(report.outcome), "rows": report.rows, "is_over": report.is_over}
 
 

@@ -9,7 +9,7 @@ from typing import NoReturn, TypeVar
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from reclock.errors import UnsupportedSql
+from reclock.errors import SqlSyntaxError, UnsupportedSql
 from reclock.sql.syntax.expressions import QUERY_STARTS, QueryParser
 from reclock.sql.syntax.nodes import QueryStatement, Statement, WithOption
 from reclock.sql.syntax.registry import Phrase, phrases_of
@@ -27,10 +27,28 @@ _UNSUPPORTED = {
     "DO": "send the statements one by one, or as CREATE FUNCTION … LANGUAGE SQL what answers rows",
     "LISTEN": _NOTIFICATIONS,
     "NOTIFY": f"insert a row into a table: {_NOTIFICATIONS}",
-    "OPTIMIZE": "maintenance compacts the files: reclock maintain, or the DAG reclock_maintain",
+    "OPTIMIZE": "maintenance compacts the files: reclock maintain, or the DAG reclock_maintenance",
     "USE": "SET search_path = name for a schema, SET cluster = name for a cluster",
 }
 """Statements that are SQL, or ours in time, and get a clear answer; and what to do instead."""
+
+_CLAUSES_BEFORE_AS_OF = frozenset(
+    {
+        "WHERE",
+        "GROUP BY",
+        "HAVING",
+        "WINDOW",
+        "ORDER BY",
+        "LIMIT",
+        "OFFSET",
+        "FETCH",
+        "JOIN",
+        "UNION",
+        "EXCEPT",
+        "INTERSECT",
+    }
+)
+"""What begins a part of a query that must precede its ``AS OF``."""
 
 CHANGES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 """The statements that WITH may hold and precede, besides queries."""
@@ -84,7 +102,14 @@ class StatementParser(QueryParser):
 
     def query_statement(self) -> QueryStatement:
         query = self.query()
-        return QueryStatement(this=query, as_of=self.as_of() if self.is_as_of() else None)
+        as_of = self.as_of() if self.is_as_of() else None
+        if as_of is not None and self._curr and self._curr.text.upper() in _CLAUSES_BEFORE_AS_OF:
+            raise SqlSyntaxError(
+                f'syntax error at or near "{self._curr.text}"',
+                position=self._curr.start + 1,
+                hint="AS OF comes last: SELECT … WHERE … ORDER BY … LIMIT … AS OF …",
+            )
+        return QueryStatement(this=query, as_of=as_of)
 
     # --- where the parser is ---
 
