@@ -24,6 +24,8 @@ from reclock.errors import ProtocolViolation
 
 _PLAIN = 1e-4, {pa.float32(): 1e6, pa.float64(): 1e10}
 """The range in which neither Arrow nor PostgreSQL prints numbers with an exponent."""
+_ARROW_PLAIN_DIGITS = 6
+"""Decimals of up to this scale are printed by Arrow without an exponent."""
 _MICROSECOND = timedelta(microseconds=1)
 _DAY_US = timedelta(days=1) // _MICROSECOND
 _INTEGRAL = pa.decimal256(41, 0)
@@ -165,16 +167,30 @@ def joined(parts: Sequence[str | bytes | pa.Array], count: int) -> pa.LargeBinar
 
 def _numeric_texts(values: pa.Array, type: ScalarType) -> pa.Array:
     """Values of another type than ``numeric`` may be decimals too: an engine's sums of integers."""
-    texts = values.cast(pa.large_string())
-    texts = _arrow_texts_except(
-        values, pc.match_substring(texts, "E"), ScalarType(TypeName.NUMERIC), texts
-    )
+    texts = _all_digits(values)
     if type.least_digits is None or not type.scale:
         return texts
     if type.is_quotient:
         return _quotient_texts(values, texts, type)
-    zeros = f"([.][0-9]{{{type.least_digits}}}[0-9]*?)0+$" if type.least_digits else "([.]?)0+$"
-    return pc.replace_substring_regex(texts, zeros, r"\1" if type.least_digits else "")
+    if type.least_digits:
+        zeros = f"([.][0-9]{{{type.least_digits}}}[0-9]*?)0+$"
+        return pc.replace_substring_regex(texts, zeros, r"\1")
+    return pc.ascii_rtrim(pc.ascii_rtrim(texts, "0"), ".")
+
+
+def _all_digits(values: pa.Array) -> pa.Array:
+    """The texts of decimals with all digits of their scale. Arrow prints those below a millionth,
+    also zero, with an exponent."""
+    kind = values.type
+    texts = values.cast(pa.large_string())
+    if kind.scale <= _ARROW_PLAIN_DIGITS:
+        return texts
+    is_zero = pc.equal(values, pa.scalar(Decimal(0), kind))
+    zero = Decimal(0).scaleb(-kind.scale)
+    texts = pc.if_else(is_zero, _constant(format(zero, "f")), texts)
+    limit = pa.scalar(Decimal(1).scaleb(-_ARROW_PLAIN_DIGITS), kind)
+    is_tiny = pc.and_not(pc.less(pc.abs(values), limit), is_zero)
+    return _arrow_texts_except(values, is_tiny, ScalarType(TypeName.NUMERIC), texts)
 
 
 def _quotient_texts(values: pa.Array, texts: pa.Array, type: ScalarType) -> pa.Array:
