@@ -14,6 +14,7 @@ from typing import Any
 import boto3
 
 from benchmarks.figures import Figures, timed
+from benchmarks.ports import free_port
 from reclock.algebra.relations import INTEGER, Column, RelationDesc
 from reclock.connectors.objects.compression import Unzipped
 from reclock.connectors.objects.connector import Objects
@@ -42,9 +43,7 @@ _DESC = RelationDesc((Column("n", INTEGER),))
 
 
 def main() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     server = subprocess.Popen(
         [sys.executable, "-c", _SERVER, str(KEYS), str(port)],
         stdout=subprocess.DEVNULL,

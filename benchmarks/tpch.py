@@ -1,10 +1,11 @@
 """The 22 queries of TPC-H as materialized views, refreshed while orders are replaced.
 
 For each query: our refresh, the refresh of an equal view that recomputes it, our own engine
-computing the query anew for a ``SELECT``, and Spark computing it anew from plain Delta tables into
-one more (``BENCH_SPARK=0`` leaves Spark out). Then one command refreshes all of them, as a tick
-does. At the end, the first refreshes after a restart, and what the
-state takes that they build. ``BENCH_SCALE`` is the scale factor, ``BENCH_CHANGED`` the
+computing the query anew for a ``SELECT``, Spark computing it anew from plain Delta tables into
+one more, and Spark Declarative Pipelines refreshing a materialized view over them
+(``BENCH_SPARK=0`` leaves both out). Then one command refreshes all of them, as a tick does, beside
+a run of the whole pipeline. At the end, the first refreshes after a restart, and what the state
+takes that they build. ``BENCH_SCALE`` is the scale factor, ``BENCH_CHANGED`` the
 share of orders that each of ``BENCH_BATCHES`` batches replaces. After the last batch, what is
 maintained is compared with what is computed anew.
 
@@ -22,7 +23,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
@@ -36,6 +37,7 @@ from deltalake import write_deltalake
 from pyspark.sql import functions as f
 
 from benchmarks.figures import timed
+from benchmarks.pipelines import Pipelines
 from benchmarks.tpch_queries import TPCH_VIEWS
 from reclock.adapter.context.results import Result
 from reclock.adapter.session.session import Session
@@ -83,11 +85,14 @@ def main() -> None:
     )
     with tempfile.TemporaryDirectory() as folder:
         now = [Timestamp(1_700_000_000_000)]
-        with Environment.initialise(Path(folder) / "home", clock=lambda: now[0]) as environment:
+        with (
+            Environment.initialise(Path(folder) / "home", clock=lambda: now[0]) as environment,
+            ExitStack() as stack,
+        ):
             ours = _Ours(environment, SCALE)
             ours.tick()
             print(f"built in {timed(ours.refresh_all):.1f} s")
-            peer = _Peer(environment, Path(folder)) if WITH_SPARK else None
+            peer = stack.enter_context(_Peer(ours, Path(folder))) if WITH_SPARK else None
             seconds: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
 
             def batches(count: int) -> Iterator[None]:
@@ -101,14 +106,20 @@ def main() -> None:
             with ours.recomputed_views():
                 for _ in batches(BATCHES):
                     if peer is not None:
-                        peer.take(ours)
+                        peer.take()
                     for name in QUERIES:
                         _measure(name, ours, peer, seconds[name])
-            rounds = [timed(partial(ours.refresh, *QUERIES)) for _ in batches(BATCHES)]
+            rounds = defaultdict(list)
+            for _ in batches(BATCHES):
+                rounds["refresh"].append(timed(partial(ours.refresh, *QUERIES)))
+                if peer is not None:
+                    peer.take()
+                    rounds["pipeline"].append(timed(partial(peer.pipelines.refresh, *QUERIES)))
             for name in QUERIES:
                 assert ours.maintained(name) == sorted(ours.anew(name), key=repr), name
             _print(seconds, {name: ours.how[name] for name in QUERIES})
-            print(f"all in one command: refresh {median(rounds):.2f} s")
+            whole = [f"{side} {median(listed):.2f} s" for side, listed in rounds.items()]
+            print(f"all in one command: {'; '.join(whole)}")
         with Environment.open(
             Path(folder) / "home", clock=lambda: now[0], is_long_lived=True
         ) as environment:
@@ -221,6 +232,7 @@ def _measure(name: str, ours: _Ours, peer: _Peer | None, seconds: dict[str, list
     seconds["anew"].append(timed(partial(ours.anew, name)))
     if peer is not None:
         seconds["spark"].append(timed(partial(peer.anew, name)))
+        seconds["pipeline"].append(timed(partial(peer.pipelines.refresh, name)))
 
 
 def _print(seconds: dict[str, dict[str, list[float]]], how: dict[str, str]) -> None:
@@ -230,7 +242,7 @@ def _print(seconds: dict[str, dict[str, list[float]]], how: dict[str, str]) -> N
         mine = median(sides["refresh"])
         total += mine
         line = f"{name}: refresh {mine:.3f} s"
-        for side in ("recomputed", "anew", "spark"):
+        for side in ("recomputed", "anew", "spark", "pipeline"):
             if side in sides:
                 theirs = median(sides[side])
                 ratios[side].append(mine / theirs)
@@ -326,21 +338,28 @@ class _Ours:
         return pa.Table.from_batches(result.batches)
 
 
-@dataclass
 class _Peer:
-    environment: Environment
-    folder: Path
+    """Spark over plain Delta tables of the same rows."""
 
-    def __post_init__(self) -> None:
-        self._spark = self.environment.runtime.engines.spark()
+    def __init__(self, ours: _Ours, folder: Path) -> None:
+        self.folder = folder
+        self._ours = ours
+        self._spark = ours.environment.runtime.engines.spark()
+        self.take()
+        self.pipelines = Pipelines(ours.environment.stores.settings, folder, QUERIES)
 
-    def take(self, ours: _Ours) -> None:
-        """The tables as they are now, in plain Delta."""
+    def __enter__(self) -> _Peer:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.pipelines.close()
+
+    def take(self) -> None:
+        """Replace the rows of the tables by those of now."""
         for name in GENERATED["TPCH"]:
-            write_deltalake(str(self.folder / name), ours.table(name), mode="overwrite")
-            self._spark.read.format("delta").load(str(self.folder / name)).createOrReplaceTempView(
-                name
-            )
+            path = str(self.folder / name)
+            write_deltalake(path, self._ours.table(name), mode="overwrite")
+            self._spark.read.format("delta").load(path).createOrReplaceTempView(name)
 
     def anew(self, name: str) -> None:
         rows = self._spark.sql(TPCH_VIEWS[name])
