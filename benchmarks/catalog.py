@@ -237,7 +237,7 @@ def _catalog_worker(implementation: str, home: str, url: str) -> Callable[[], No
     state.join()
     name = str(os.getpid())
     numbers = count()
-    return lambda: state.set_settings([Setting(name, str(next(numbers)))])
+    return lambda: state.put([Setting(name, str(next(numbers)))])
 
 
 def _sql_worker(url: str) -> Callable[[], None]:

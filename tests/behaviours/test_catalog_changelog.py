@@ -54,7 +54,7 @@ class TestTransactions:
         upper = state.commit_transaction(tx)
         assert state.upper == upper == other.sync().upper
         assert other.snapshot() == state.snapshot()
-        assert other.snapshot().cluster_by_name("big") == Cluster(2, "big", "large", "u1")
+        assert other.snapshot().by_name(Kind.CLUSTER, "big") == Cluster(2, "big", "large", "u1")
         [event] = other.get_audit_logs()
         assert (event.id, event.object_name, event.details, event.occurred_at) == (
             1,
@@ -137,28 +137,26 @@ class TestTransactions:
 class TestSet:
     def test_objects_are_added_or_replaced(self, place: CatalogPlace) -> None:
         state, other = opened(place), joined(place)
-        state.set_settings([Setting("a", "1"), Setting("b", "1")])
-        other.set_settings([Setting("b", "2")])
-        state.set_system_configurations([SystemConfiguration("max_tables", "25")])
+        state.put([Setting("a", "1"), Setting("b", "1")])
+        other.put([Setting("b", "2")])
+        state.put([SystemConfiguration("max_tables", "25")])
         assert dict(other.sync().all(Kind.SETTING)) == {
             "a": Setting("a", "1"),
             "b": Setting("b", "2"),
         }
-        assert other.get_system_configurations() == [SystemConfiguration("max_tables", "25")]
+        assert other.snapshot().sorted(Kind.SYSTEM_CONFIGURATION) == [
+            SystemConfiguration("max_tables", "25")
+        ]
 
     def test_system_ids_come_from_the_allocator(self, place: CatalogPlace) -> None:
         state = place.state()
         state.open(BUILTINS)
-        [first, *_] = state.get_system_object_mappings()
-        state.set_system_object_mappings([replace(first, fingerprint="by hand")])
-        assert state.get_system_object_mappings()[0].fingerprint == "by hand"
+        [first, *_] = state.snapshot().sorted(Kind.SYSTEM_OBJECT_MAPPING)
+        state.put([replace(first, fingerprint="by hand")])
+        assert state.snapshot().sorted(Kind.SYSTEM_OBJECT_MAPPING)[0].fingerprint == "by hand"
         for refused in (
-            lambda: state.set_system_object_mappings(
-                [SystemObjectMapping("x", "view", "y", GlobalId("s99"), "f")]
-            ),
-            lambda: state.set_cluster_introspection_source_indexes(
-                [ClusterIntrospectionSourceIndex(1, "i", GlobalId("s99"))]
-            ),
+            lambda: state.put([SystemObjectMapping("x", "view", "y", GlobalId("s99"), "f")]),
+            lambda: state.put([ClusterIntrospectionSourceIndex(1, "i", GlobalId("s99"))]),
         ):
             with pytest.raises(CatalogError, match="not allocated"):
                 refused()
@@ -230,7 +228,7 @@ class TestChangelog:
                 at, Timestamp(at + 2), [replace(change, object=Setting("a", "2"))]
             )
         assert mismatch.value.found == at + 1 == other.upper
-        assert other.get_settings() == [Setting("a", "1")]
+        assert other.snapshot().sorted(Kind.SETTING) == [Setting("a", "1")]
 
     @pytest.mark.parametrize(
         "misfit",
@@ -388,7 +386,7 @@ class TestAccessors:
             found = getattr(state, f"get_{kind.value.replace('index', 'indexe')}s")()
             wanted = [decode_update(update).object for update in updates if update.kind == kind]
             assert sorted(map(repr, found)) == sorted(map(repr, wanted))
-        assert [item.id for item in state.get_items()] == [
+        assert [item.id for item in state.snapshot().sorted(Kind.ITEM)] == [
             "u1",
             "u2",
             "u4",

@@ -9,14 +9,14 @@ from fixtures.catalogs import BUILTINS, NOW, CatalogPlace, create_schema, joined
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.durable import DurableCatalogState
-from reclock.catalog.objects import Schema, SystemConfiguration
+from reclock.catalog.objects import Kind, Schema, SystemConfiguration
 from reclock.errors import Fenced
 
 
 class TestFencing:
     WRITES: tuple[Callable[[DurableCatalogState], object], ...] = (
         lambda state: create_schema(state, "raw"),
-        lambda state: state.set_system_configurations([SystemConfiguration("max_tables", "3")]),
+        lambda state: state.put([SystemConfiguration("max_tables", "3")]),
         lambda state: state.compare_and_append(state.upper, Timestamp(state.upper + 1), []),
         lambda state: state.confirm_leadership(),
     )
@@ -106,4 +106,4 @@ class TestFencing:
         opening._opening.lead = lead_then_wait  # type: ignore[attr-defined]
         opening.open(BUILTINS)
         assert opening.snapshot().schema_by_name(1, "between") is not None
-        assert len(opening.get_system_object_mappings()) == 2
+        assert len(opening.snapshot().sorted(Kind.SYSTEM_OBJECT_MAPPING)) == 2

@@ -118,9 +118,10 @@ class TestDump:
         assert shown == [("b", 1), ("c", 2)]
 
         assert edit(place, *row, value(value="d")).problem is None
-        assert [(setting.name, setting.value) for setting in opened(place).get_settings()] == [
-            ("a", "d")
-        ]
+        assert [
+            (setting.name, setting.value)
+            for setting in opened(place).snapshot().sorted(Kind.SETTING)
+        ] == [("a", "d")]
 
     def test_closed_is_closed(self, place: CatalogPlace) -> None:
         state = opened(place)
@@ -132,7 +133,7 @@ class TestDump:
 class TestEditOfASoundCatalog:
     def test_it_fences_changes_one_object_and_is_recorded(self, place: CatalogPlace) -> None:
         live = opened(place)
-        live.set_settings([])
+        live.put([])
         public = live.snapshot().schemas[5]
         _, text = next(
             (u.key, u.value)
@@ -170,9 +171,9 @@ class TestEditOfASoundCatalog:
     def test_an_object_can_be_added_and_deleted(self, place: CatalogPlace) -> None:
         opened(place)
         edit(place, "setting", key(name="a"), value(value="b"))
-        assert [setting.value for setting in joined(place).get_settings()] == ["b"]
+        assert [setting.value for setting in joined(place).snapshot().sorted(Kind.SETTING)] == ["b"]
         edit(place, "setting", key(name="a"), None)
-        assert joined(place).get_settings() == []
+        assert joined(place).snapshot().sorted(Kind.SETTING) == []
         events = joined(place).get_audit_logs()
         assert [(event.event_type, event.details["before"]) for event in events] == [
             ("edit", None),
@@ -301,7 +302,7 @@ class TestEditOfASoundCatalog:
         after = joined(place)
         assert after.snapshot().schema_by_name(1, "between") is not None
         assert [event.id for event in after.get_audit_logs()] == [1, 2]
-        assert len(after.get_settings()) == 1
+        assert len(after.snapshot().sorted(Kind.SETTING)) == 1
 
 
 SCHEMA_8 = sample(CATALOG_VERSION)["schema", key(id=8)]

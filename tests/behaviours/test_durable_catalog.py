@@ -59,7 +59,7 @@ class TestBeforeItIsOpen:
             lambda state: state.sync(),
             lambda state: state.upper,
             lambda state: state.leadership,
-            lambda state: state.get_items(),
+            lambda state: state.snapshot().sorted(Kind.ITEM),
             lambda state: state.get_audit_logs(),
             lambda state: state.transaction(),
             lambda state: state.confirm_leadership(),
@@ -102,7 +102,7 @@ class TestOpen:
         assert database is not None
         assert snapshot.schema_by_name(database.id, "public") is not None
         assert all(snapshot.schema_by_name(None, name) for name in SYSTEM_SCHEMAS)
-        assert snapshot.cluster_by_name("default") == Cluster(
+        assert snapshot.by_name(Kind.CLUSTER, "default") == Cluster(
             1, "default", None, "s1", (AclItem("p", "U", "s1"),)
         )
         assert {role.name for role in snapshot.roles.values()} == {"mz_system", "reclock"}
@@ -140,7 +140,8 @@ class TestOpen:
         state = place.state()
         state.open(BUILTINS)
         assert [
-            (m.object_name, m.id, m.fingerprint) for m in state.get_system_object_mappings()
+            (m.object_name, m.id, m.fingerprint)
+            for m in state.snapshot().sorted(Kind.SYSTEM_OBJECT_MAPPING)
         ] == [
             ("mz_statuses", "s8", "a1"),
             ("mz_lag", "s9", "b1"),
@@ -159,7 +160,8 @@ class TestOpen:
         state = place.state()
         state.open(changed)
         assert sorted(
-            (m.object_name, m.id, m.fingerprint) for m in state.get_system_object_mappings()
+            (m.object_name, m.id, m.fingerprint)
+            for m in state.snapshot().sorted(Kind.SYSTEM_OBJECT_MAPPING)
         ) == [
             ("mz_hydration", "s10", "c1"),
             ("mz_statuses", "s8", "a2"),
@@ -181,7 +183,7 @@ class TestOpen:
 
     def test_without_a_list_of_builtins_their_mappings_stay(self, place: CatalogPlace) -> None:
         place.state().open(BUILTINS)
-        assert len(opened(place).get_system_object_mappings()) == 2
+        assert len(opened(place).snapshot().sorted(Kind.SYSTEM_OBJECT_MAPPING)) == 2
 
 
 class TestUpgrade:
@@ -198,9 +200,9 @@ class TestUpgrade:
             for (row, value) in sample(CATALOG_VERSION).items()
             if row[0] == "item"
         }
-        assert set(state.get_items()) == newest
+        assert set(state.snapshot().sorted(Kind.ITEM)) == newest
         assert state.snapshot().config("version") == CATALOG_VERSION
-        assert joined(place).get_clusters() == [
+        assert joined(place).snapshot().sorted(Kind.CLUSTER) == [
             Cluster(1, "default", None, "s1", (AclItem("p", "U", "s1"),))
         ]
 
@@ -384,7 +386,7 @@ class TestReadOnly:
         place.state().check_open()
         assert stored(place) == before
         assert reader.epoch == 2
-        assert reader.get_schemas() == leader.get_schemas()
+        assert reader.snapshot().sorted(Kind.SCHEMA) == leader.snapshot().sorted(Kind.SCHEMA)
         create_schema(leader, "raw")
         assert reader.sync().schema_by_name(1, "raw") is not None
         leader.confirm_leadership()
@@ -394,7 +396,7 @@ class TestReadOnly:
         [
             lambda state: state.transaction(),
             lambda state: state.compare_and_append(state.upper, state.upper + 1, []),
-            lambda state: state.set_settings([Setting("a", "b")]),
+            lambda state: state.put([Setting("a", "b")]),
             lambda state: state.confirm_leadership(),
             lambda state: state.leadership,
         ],

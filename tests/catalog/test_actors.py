@@ -13,7 +13,7 @@ from fixtures.catalogs import CatalogPlace
 from fixtures.workers import finished, run_at_once, start
 
 from reclock.algebra.timestamps import CATALOG, MINIMUM
-from reclock.catalog.objects import APPEND_ONLY, Setting
+from reclock.catalog.objects import APPEND_ONLY, Kind, Setting
 from reclock.catalog.snapshot import CatalogSnapshot
 
 ACTORS = 4
@@ -36,7 +36,7 @@ def test_racing_actors_make_one_serial_history(
     assert sorted(
         schema.name for schema in snapshot.schemas.values() if schema.name.startswith("actor")
     ) == sorted(schema_names)
-    assert state.get_settings() == [Setting("counter", str(len(schema_names)))]
+    assert state.snapshot().sorted(Kind.SETTING) == [Setting("counter", str(len(schema_names)))]
     assert [event.id for event in state.get_audit_logs()] == list(range(1, len(schema_names) + 1))
     assert sorted(event.object_name for event in state.get_audit_logs()) == sorted(schema_names)
 
@@ -84,7 +84,7 @@ def test_compaction_beside_racing_actors_loses_nothing(
         len([schema for schema in snapshot.schemas.values() if schema.name.startswith("actor")])
         == commit_count
     )
-    assert state.get_settings() == [Setting("counter", str(commit_count))]
+    assert state.snapshot().sorted(Kind.SETTING) == [Setting("counter", str(commit_count))]
     assert [event.id for event in state.get_audit_logs()] == list(range(1, commit_count + 1))
     state.compact(state.upper)
     again = place.state()

@@ -23,7 +23,7 @@ from reclock.algebra.timestamps import CATALOG, Timestamp
 from reclock.catalog.convert import Converted, Switch, convert
 from reclock.catalog.encoding import CatalogUpdate, canonical, encode_rows
 from reclock.catalog.initial import CATALOG_VERSION
-from reclock.catalog.objects import APPEND_ONLY, AuditEvent, Setting
+from reclock.catalog.objects import APPEND_ONLY, AuditEvent, Kind, Setting
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership.fence import Leadership
 from reclock.errors import (
@@ -229,7 +229,7 @@ def test_what_was_in_the_target_and_is_not_in_the_source_goes(places: Places) ->
     populated(places.source)
     places.convert()
     state = joined(places.target)
-    assert state.get_settings() == []
+    assert state.snapshot().sorted(Kind.SETTING) == []
     assert [event.object_name for event in state.get_audit_logs()] == ["raw", "clean", "target"]
 
 
@@ -276,7 +276,7 @@ def test_an_older_layout_is_copied_as_it_is(places: Places) -> None:
     places.convert()
     assert places.target.state().check_open().config("version") == CATALOG_VERSION
     assert not places.target.state().is_current()
-    assert opened(places.target).get_clusters()
+    assert opened(places.target).snapshot().sorted(Kind.CLUSTER)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from fixtures.catalogs import CatalogPlace, create_schema, joined, opened
 from fixtures.s3 import options
 
 from reclock.catalog.log import CatalogLog
-from reclock.catalog.objects import Setting
+from reclock.catalog.objects import Kind, Setting
 from reclock.catalog.persist import APPENDS_PER_MERGE, PersistLog, persist_folder
 from reclock.catalog.update_files import BUFFER_BYTES
 from reclock.collections.folder import Folder
@@ -58,7 +58,9 @@ def test_actors_race_and_merge(place: CatalogPlace) -> None:
         list(threads.map(act, "abc"))
     state = opened(place)
     expected = {f"{name}{number}" for name in "abc" for number in range(APPENDS_PER_MERGE // 2)}
-    assert {schema.name for schema in state.get_schemas() if schema.name in expected} == expected
+    assert {
+        schema.name for schema in state.snapshot().sorted(Kind.SCHEMA) if schema.name in expected
+    } == expected
     assert [event.id for event in state.get_audit_logs()] == list(range(1, len(expected) + 1))
     assert len(place.folder.walk("data")) <= APPENDS_PER_MERGE + 6
 
@@ -66,9 +68,9 @@ def test_actors_race_and_merge(place: CatalogPlace) -> None:
 def test_a_large_append_is_written_whole(place: CatalogPlace) -> None:
     state = opened(place)
     chance = random.Random(1)
-    state.set_settings([Setting("large", chance.randbytes(2 * BUFFER_BYTES).hex())])
+    state.put([Setting("large", chance.randbytes(2 * BUFFER_BYTES).hex())])
     assert max(info.size for info in place.folder.walk("data")) > BUFFER_BYTES
-    assert joined(place).get_settings() == state.get_settings()
+    assert joined(place).snapshot().sorted(Kind.SETTING) == state.snapshot().sorted(Kind.SETTING)
 
 
 def test_a_missing_file_is_noticed(place: CatalogPlace) -> None:

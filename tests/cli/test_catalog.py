@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from reclock.algebra.timestamps import CATALOG
-from reclock.catalog.objects import Cluster, ClusterReplica, Setting
+from reclock.catalog.objects import Cluster, ClusterReplica, Kind, Setting
 from reclock.cli import app
 from reclock.errors import CatalogImplementationsDiffer, CatalogSealed, ConfigurationError, Fenced
 from reclock.runtime.environment import Environment
@@ -32,7 +32,7 @@ def catalog(environment: Environment, *arguments: str) -> Result:
 
 
 def test_what_is_dumped_can_be_edited_and_passed_back(live: Environment, tmp_path: Path) -> None:
-    live.stores.catalog.set_settings([Setting("größe", 'eine "Zeile"')])
+    live.stores.catalog.put([Setting("größe", 'eine "Zeile"')])
     file = tmp_path / "dump.json"
     assert catalog(live, "dump", "--target", str(file)).exit_code == 0
     assert file.read_text("utf-8") == catalog(live, "dump").stdout
@@ -45,10 +45,10 @@ def test_what_is_dumped_can_be_edited_and_passed_back(live: Environment, tmp_pat
         == 0
     )
     with Environment.open(tmp_path) as after:
-        assert after.stores.catalog.get_settings() == [Setting("größe", "neu")]
+        assert after.stores.catalog.snapshot().sorted(Kind.SETTING) == [Setting("größe", "neu")]
     assert catalog(live, "delete", "setting", json.dumps(entry["key"])).exit_code == 0
     with Environment.open(tmp_path) as after:
-        assert after.stores.catalog.get_settings() == []
+        assert after.stores.catalog.snapshot().sorted(Kind.SETTING) == []
         assert [event.event_type for event in after.stores.catalog.get_audit_logs()] == [
             "edit",
             "delete",
@@ -67,7 +67,7 @@ def test_an_edit_fences_a_live_environment_and_says_who(live: Environment, tmp_p
     done = catalog(live, "edit", *SETTING, '{"value": "b"}', "--user", "ada")
     assert (done.exit_code, done.stdout) == (0, 'setting {"name": "a"} is stored, at epoch 3\n')
     with pytest.raises(Fenced):
-        live.stores.catalog.set_settings([Setting("mine", "1")])
+        live.stores.catalog.put([Setting("mine", "1")])
     with pytest.raises(Fenced):
         live.stores.statuses.forget(["u1"])
     with Environment.open(tmp_path) as after:
@@ -151,7 +151,7 @@ class TestUpgradeCheck:
 
 class TestConvert:
     def test_there_and_back(self, live: Environment, tmp_path: Path) -> None:
-        live.stores.catalog.set_settings([Setting("a", "1")])
+        live.stores.catalog.put([Setting("a", "1")])
         for to, epoch in (("persist", 5), ("stash", 8)):
             done = catalog(live, "convert", "--to", to)
             assert done.stdout == f"the catalog is kept in {to} now, at epoch {epoch}\n"
@@ -161,10 +161,10 @@ class TestConvert:
             )
             with Environment.open(tmp_path) as after:
                 assert (after.stores.mark.catalog, after.stores.catalog.epoch) == (to, epoch)
-                assert after.stores.catalog.get_settings() == [Setting("a", "1")]
-                after.stores.catalog.set_system_configurations([])
+                assert after.stores.catalog.snapshot().sorted(Kind.SETTING) == [Setting("a", "1")]
+                after.stores.catalog.put([])
         with pytest.raises(Fenced):
-            live.stores.catalog.set_settings([Setting("b", "1")])
+            live.stores.catalog.put([Setting("b", "1")])
 
     def test_the_setting_must_follow(
         self, live: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -188,7 +188,7 @@ class TestConvert:
     ) -> None:
         monkeypatch.setenv("RECLOCK_CATALOG", "shadow")
         with Environment.initialise(tmp_path) as shadow:
-            shadow.stores.catalog.set_settings([Setting("a", "1")])
+            shadow.stores.catalog.put([Setting("a", "1")])
             monkeypatch.delenv("RECLOCK_CATALOG")
             assert (
                 "convert it to persist, and from there to the stash"
@@ -197,7 +197,7 @@ class TestConvert:
             assert catalog(shadow, "convert", "--to", "persist").exit_code == 0
             # it may see first that the secondary went on alone
             with pytest.raises((Fenced, CatalogImplementationsDiffer)):
-                shadow.stores.catalog.set_settings([Setting("b", "1")])
+                shadow.stores.catalog.put([Setting("b", "1")])
         with Environment.open(tmp_path) as after:
             assert after.stores.mark.catalog == "persist"
-            assert after.stores.catalog.get_settings() == [Setting("a", "1")]
+            assert after.stores.catalog.snapshot().sorted(Kind.SETTING) == [Setting("a", "1")]

@@ -17,7 +17,7 @@ from reclock.algebra.timestamps import CATALOG, Timestamp
 from reclock.catalog.acl import AclItem
 from reclock.catalog.durable import DurableCatalogState
 from reclock.catalog.initial import CATALOG_VERSION
-from reclock.catalog.objects import Cluster
+from reclock.catalog.objects import Cluster, Kind
 from reclock.catalog.persist import APPENDS_PER_MERGE, COMMITS_BESIDE_COMPACTION
 from reclock.collections.delta_log import COMMITS_PER_CHECKPOINT, DeltaLog
 from reclock.errors import NotReadable, UpperMismatch
@@ -155,8 +155,13 @@ def test_a_first_open_happens_or_does_not(place: CatalogPlace, killed_at: str) -
     assert place.state().deploy_generation() == (None if reached == BEFORE_EPOCH else 0)
     state = open_again(place)
     assert state.epoch == (2 if reached == BEFORE_EPOCH else 3)
-    assert state.get_clusters() == [Cluster(1, "default", None, "s1", (AclItem("p", "U", "s1"),))]
-    assert [mapping.id for mapping in state.get_system_object_mappings()] == ["s8", "s9"]
+    assert state.snapshot().sorted(Kind.CLUSTER) == [
+        Cluster(1, "default", None, "s1", (AclItem("p", "U", "s1"),))
+    ]
+    assert [mapping.id for mapping in state.snapshot().sorted(Kind.SYSTEM_OBJECT_MAPPING)] == [
+        "s8",
+        "s9",
+    ]
 
 
 @pytest.mark.parametrize(("place", "killed_at"), points_with(POINTS_OF_OPEN), indirect=["place"])
@@ -187,7 +192,9 @@ def test_a_commit_happens_or_does_not(place: CatalogPlace, killed_at: str) -> No
     follower = joined(place)
     assert place.oracle.read_ts(CATALOG) >= follower.upper
     expected = {"one", "two"} if IS_COMMITTED[place.implementation][killed_at] else set()
-    assert {schema.name for schema in follower.get_schemas() if schema.id > 5} == expected
+    assert {
+        schema.name for schema in follower.snapshot().sorted(Kind.SCHEMA) if schema.id > 5
+    } == expected
     assert {event.object_name for event in follower.get_audit_logs()} == expected
     state = open_again(place)
     assert [event.id for event in state.get_audit_logs()] == list(range(1, len(expected) + 2))

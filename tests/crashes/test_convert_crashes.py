@@ -13,6 +13,7 @@ from fixtures.forks import die_at
 from reclock.catalog.convert import convert_catalog
 from reclock.catalog.durable import DurableCatalogState
 from reclock.catalog.implementations import Implementation
+from reclock.catalog.objects import Kind
 from reclock.config import Settings
 from reclock.consensus.leadership import identity
 from reclock.consensus.leadership.identity import EnvironmentMark
@@ -158,7 +159,11 @@ def test_an_edit_by_hand_happens_or_does_not(
     env.crash("mend", killed_at)
     state = env.started()
     epoch, is_made = MENDING[killed_at]
-    assert (state.epoch, len(state.get_settings()), len(state.get_audit_logs())) == (
+    assert (
+        state.epoch,
+        len(state.snapshot().sorted(Kind.SETTING)),
+        len(state.get_audit_logs()),
+    ) == (
         epoch,
         is_made,
         1 + is_made,

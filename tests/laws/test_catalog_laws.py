@@ -125,8 +125,12 @@ class Subject:
         state.sync()
         tx = state.transaction()
         for initial_object in [
-            *state.get_settings(),
-            *(s for s in state.get_schemas() if s.database_id == 1 and s.name != "public"),
+            *state.snapshot().sorted(Kind.SETTING),
+            *(
+                s
+                for s in state.snapshot().sorted(Kind.SCHEMA)
+                if s.database_id == 1 and s.name != "public"
+            ),
         ]:
             tx.delete(initial_object)
         self.start = state.commit_transaction(tx)
@@ -158,8 +162,12 @@ class Subject:
             for update in self.log.updates(self.start, only={Kind.AUDIT_LOG})[1]
         ]
         return Model(
-            {setting.name: setting.value for setting in state.get_settings()},
-            frozenset(schema.name for schema in state.get_schemas() if schema.database_id == 1),
+            {setting.name: setting.value for setting in state.snapshot().sorted(Kind.SETTING)},
+            frozenset(
+                schema.name
+                for schema in state.snapshot().sorted(Kind.SCHEMA)
+                if schema.database_id == 1
+            ),
             tuple(event.object_name for event in sorted(events, key=lambda event: event.id)),
         )
 

@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Protocol
 
 from reclock.algebra.timestamps import CATALOG, Timestamp
 from reclock.catalog.builtins import BuiltinObject
 from reclock.catalog.encoding import ObjectChange
+from reclock.catalog.kinds import CatalogObject
 from reclock.catalog.log import Beside
 from reclock.catalog.mend import Edit, Mended
 from reclock.catalog.objects import (
     AuditEvent,
-    Cluster,
-    ClusterIntrospectionSourceIndex,
-    ClusterReplica,
-    Comment,
-    Config,
-    Database,
-    DefaultPrivilege,
-    IdAllocator,
-    Item,
     Kind,
-    Role,
-    Schema,
-    Setting,
     SkippedRange,
     StorageUsage,
-    SystemConfiguration,
-    SystemObjectMapping,
-    SystemPrivilege,
     TimelineFloor,
 )
 from reclock.catalog.snapshot import CatalogSnapshot
@@ -238,22 +224,12 @@ class DurableCatalogState(Protocol):
         beside everything else, and may be interrupted. Raises ``CatalogReadOnly`` and ``Fenced``.
         """
 
-    # Targeted writes: each object replaces the one with its key, or is added. They retry if another
-    # actor wrote in between.
+    # Targeted writes, which retry if another actor wrote in between.
 
-    def set_system_object_mappings(self, mappings: Sequence[SystemObjectMapping]) -> None:
-        self._write(lambda tx: tx.put_all(mappings))
-
-    def set_cluster_introspection_source_indexes(
-        self, indexes: Sequence[ClusterIntrospectionSourceIndex]
-    ) -> None:
-        self._write(lambda tx: tx.put_all(indexes))
-
-    def set_settings(self, settings: Sequence[Setting]) -> None:
-        self._write(lambda tx: tx.put_all(settings))
-
-    def set_system_configurations(self, configurations: Sequence[SystemConfiguration]) -> None:
-        self._write(lambda tx: tx.put_all(configurations))
+    def put(self, objects: Iterable[CatalogObject]) -> None:
+        """Each object replaces the one with its key, or is added."""
+        objects = tuple(objects)
+        self._write(lambda tx: tx.put_all(objects))
 
     def add_skipped_ranges(self, ranges: Sequence[SkippedRange]) -> None:
         """Store these ranges of one source, unless the source is gone."""
@@ -285,61 +261,16 @@ class DurableCatalogState(Protocol):
             return
         raise UpperMismatch(CATALOG, expected=tx.base.upper, found=self.upper)
 
-    # --- one accessor per kind, in order of the key ---
+    # --- accessors ---
 
     def get_audit_logs(self) -> list[AuditEvent]:
         return self.events(Kind.AUDIT_LOG)
 
-    def get_clusters(self) -> list[Cluster]:
-        return self.snapshot().sorted(Kind.CLUSTER)
-
-    def get_cluster_replicas(self) -> list[ClusterReplica]:
-        return self.snapshot().sorted(Kind.CLUSTER_REPLICA)
-
-    def get_cluster_introspection_source_indexes(self) -> list[ClusterIntrospectionSourceIndex]:
-        return self.snapshot().sorted(Kind.CLUSTER_INTROSPECTION_SOURCE_INDEX)
-
-    def get_comments(self) -> list[Comment]:
-        return self.snapshot().sorted(Kind.COMMENT)
-
-    def get_configs(self) -> list[Config]:
-        return self.snapshot().sorted(Kind.CONFIG)
-
-    def get_databases(self) -> list[Database]:
-        return self.snapshot().sorted(Kind.DATABASE)
-
-    def get_default_privileges(self) -> list[DefaultPrivilege]:
-        return self.snapshot().sorted(Kind.DEFAULT_PRIVILEGE)
-
-    def get_id_allocators(self) -> list[IdAllocator]:
-        return self.snapshot().sorted(Kind.ID_ALLOCATOR)
-
-    def get_items(self) -> list[Item]:
-        return self.snapshot().sorted(Kind.ITEM)
-
-    def get_roles(self) -> list[Role]:
-        return self.snapshot().sorted(Kind.ROLE)
-
-    def get_schemas(self) -> list[Schema]:
-        return self.snapshot().sorted(Kind.SCHEMA)
-
-    def get_settings(self) -> list[Setting]:
-        return self.snapshot().sorted(Kind.SETTING)
-
-    def get_skipped_ranges(self) -> list[SkippedRange]:
-        return self.snapshot().sorted(Kind.SKIPPED_RANGE)
-
     def get_storage_usages(self) -> list[StorageUsage]:
         return self.events(Kind.STORAGE_USAGE)
 
-    def get_system_configurations(self) -> list[SystemConfiguration]:
-        return self.snapshot().sorted(Kind.SYSTEM_CONFIGURATION)
-
-    def get_system_object_mappings(self) -> list[SystemObjectMapping]:
-        return self.snapshot().sorted(Kind.SYSTEM_OBJECT_MAPPING)
-
-    def get_system_privileges(self) -> list[SystemPrivilege]:
-        return self.snapshot().sorted(Kind.SYSTEM_PRIVILEGE)
+    def get_skipped_ranges(self) -> list[SkippedRange]:
+        return self.snapshot().sorted(Kind.SKIPPED_RANGE)
 
     def get_timestamps(self) -> list[TimelineFloor]:
         return self.snapshot().sorted(Kind.TIMESTAMP)

@@ -149,9 +149,6 @@ class CatalogSnapshot:
     def database_by_name(self, name: str) -> Database | None:
         return self.by_name(Kind.DATABASE, name)
 
-    def cluster_by_name(self, name: str) -> Cluster | None:
-        return self.by_name(Kind.CLUSTER, name)
-
     def replica_by_name(self, cluster_id: int, name: str) -> ClusterReplica | None:
         return self.by_name(Kind.CLUSTER_REPLICA, (cluster_id, name))
 
