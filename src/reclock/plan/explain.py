@@ -105,12 +105,7 @@ def describe(plan: Plan) -> str:
             )
             return f"Get {name} ({collection.source_id}{part})"
         case Constant(rows=rows):
-            shown_rows = ", ".join(
-                f"({', '.join(_value(value) for value in row)})" for row in rows[:5]
-            )
-            return f"Constant {shown_rows or '(no rows)'}" + (
-                f", … {len(rows)} rows" if len(rows) > 5 else ""
-            )
+            return f"Constant {_rows(rows)}"
         case Map(input=input, scalars=scalars, desc=desc):
             names, width = _columns(input.desc.names), len(input.desc)
             added = zip(scalars, desc.names[width:], strict=True)
@@ -128,20 +123,16 @@ def describe(plan: Plan) -> str:
             return _join(plan)
         case Reduce(input=input, group_by=group_by, aggregates=aggregates):
             names = _columns(input.desc.names)
-            keys = f" by {', '.join(names[i] for i in group_by)}" if group_by else ""
-            return f"Reduce{keys}" + (
-                ": " + ", ".join(_aggregate(a, names) for a in aggregates) if aggregates else ""
-            )
+            values = ", ".join(_aggregate(aggregate, names) for aggregate in aggregates)
+            return _words("Reduce", _by(group_by, names)) + (f": {values}" if values else "")
         case Distinct():
             return "Distinct"
         case Arrangement():
             return "Arrangement"
         case TopK(input=input, group_by=group_by, order=order, limit=limit, offset=offset):
             names = _columns(input.desc.names)
-            keys = f"by {', '.join(names[i] for i in group_by)}" if group_by else ""
-            return " ".join(
-                part for part in ("TopK", keys, _order(order, names), _limit(limit, offset)) if part
-            )
+            keys = _by(group_by, names)
+            return _words("TopK", keys, _order(order, names), _limit(limit, offset))
         case FlatMap(input=input, arrays=arrays, desc=desc):
             added = zip(arrays, desc.names[len(input.desc) :], strict=True)
             names = _columns(input.desc.names)
@@ -150,16 +141,13 @@ def describe(plan: Plan) -> str:
             )
         case Window(input=input, group_by=group_by, order=order, function=function, frame=frame):
             names = _columns(input.desc.names)
-            keys = f"by {', '.join(names[i] for i in group_by)}" if group_by else ""
-            call_sql = (
+            call = (
                 _aggregate(function, names)
                 if isinstance(function, Aggregate)
                 else _window_function(function, names)
             )
             frame_sql = "" if frame == Frame() else _frame(frame)
-            return " ".join(
-                part for part in ("Window", call_sql, keys, _order(order, names), frame_sql) if part
-            )
+            return _words("Window", call, _by(group_by, names), _order(order, names), frame_sql)
         case Union():
             return "Union"
         case Except():
@@ -176,6 +164,22 @@ def describe(plan: Plan) -> str:
                 f"MutualRecursion {', '.join(names)}: {names[result]}, at most {most_iterations} "
                 f"iterations{', then as it is' if plan.returns_at_limit else ''}"
             )
+
+
+def _words(*parts: str) -> str:
+    return " ".join(part for part in parts if part)
+
+
+def _by(group_by: Sequence[int], names: Sequence[str]) -> str:
+    return f"by {', '.join(names[i] for i in group_by)}" if group_by else ""
+
+
+def _rows(rows: Sequence[Sequence[object]]) -> str:
+    """The first five rows, and how many there are if they are more."""
+    if not rows:
+        return "(no rows)"
+    shown = ", ".join(f"({', '.join(_value(value) for value in row)})" for row in rows[:5])
+    return f"{shown}, … {len(rows)} rows" if len(rows) > 5 else shown
 
 
 def _join(plan: Join) -> str:

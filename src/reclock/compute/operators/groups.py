@@ -93,19 +93,12 @@ def regrouped(
         f"FROM {changed} AS i WHERE n < 0{counts}",
         is_few=True,
     )
-
-    def is_lossy(relation: Plan, columns: tuple[int, ...]) -> str:
-        return KeyFilter(columns, lossy).condition(
-            [f"i.c{index}" for index in range(len(relation.desc))]
-        )
-
+    is_lossy = _is_among(lossy, node, key_columns)
     # Groups that lost such a row are not merged at all: the sum of their previous value and of the
     # inserted rows may overflow.
-    whole_previous = step.define(
-        f"SELECT * FROM {previous} AS i WHERE NOT {is_lossy(node, key_columns)}"
-    )
+    whole_previous = step.define(f"SELECT * FROM {previous} AS i WHERE NOT {is_lossy}")
     whole_changed = step.define(
-        f"SELECT * FROM {changed} AS i WHERE NOT {is_lossy(part, group_columns)}"
+        f"SELECT * FROM {changed} AS i WHERE NOT {_is_among(lossy, part, group_columns)}"
     )
     merged = _merged(node, step, merge, whole_previous, whole_changed)
     again = computed(InputVersion.NOW, lossy)
@@ -114,9 +107,16 @@ def regrouped(
         node,
         previous,
         [
-            step.define(f"SELECT * FROM {merged} AS i WHERE NOT {is_lossy(node, key_columns)}"),
-            step.define(f"SELECT * FROM {again} AS i WHERE {is_lossy(node, key_columns)}"),
+            step.define(f"SELECT * FROM {merged} AS i WHERE NOT {is_lossy}"),
+            step.define(f"SELECT * FROM {again} AS i WHERE {is_lossy}"),
         ],
+    )
+
+
+def _is_among(groups: str, relation: Plan, columns: tuple[int, ...]) -> str:
+    """The condition that the row ``i`` of a relation is in one of the groups."""
+    return KeyFilter(columns, groups).condition(
+        [f"i.c{index}" for index in range(len(relation.desc))]
     )
 
 

@@ -84,34 +84,8 @@ def plan_insert(node: InsertStatement, context: Context) -> Modify:
     catalog, session = context.catalog, context.session
     table = table_named(node.this, catalog, session)
     positions = target_columns(node.args.get("columns"), table)
+    plan, generated, is_assigned = _source_rows(node, positions, table, context)
     assigned: dict[int, Any] = {}
-    plan: Plan = ONE_ROW
-    query, copied = without_sequences(node.args.get("query"))
-    values = query.unnest() if isinstance(query, exp.Subquery) else query
-    is_assigned = False
-    generated: list[GeneratedValues] = []
-    if isinstance(values, exp.Values) and not any(
-        values.args.get(name) for name in ("order", "limit", "offset")
-    ):
-        is_assigned = True
-        check_always(node, values, positions, table)
-        plan, generated = _values(values, positions, table, context)
-    elif query is not None:
-        generated = [
-            GeneratedValues(positions[i], find_sequence(name, catalog, session).id)
-            for i, name in copied.items()
-            if i < len(positions)
-        ]
-        plan = plan_query(query, context, hints=[table.desc.types[i] for i in positions]).embedded
-        check_always(node, None, positions[: len(plan.desc)], table)
-    if len(plan.desc) > len(positions):
-        raise SqlSyntaxError("INSERT has more expressions than target columns")
-    if (
-        query is not None
-        and len(plan.desc) < len(positions)
-        and node.args.get("columns") is not None
-    ):
-        raise SqlSyntaxError("INSERT has more target columns than expressions")
     for i, (position, column) in enumerate(zip(positions, plan.desc.columns, strict=False)):
         target = table.desc.columns[position]
         assigned[position] = assign(
@@ -133,38 +107,59 @@ def plan_insert(node: InsertStatement, context: Context) -> Modify:
             hint="write an INSERT for each kind of row",
         )
     on_conflict = plan_on_conflict(node, table, context)
+    returning, written = None, None
     if on_conflict is not None:
-        return Modify(
-            "INSERT",
-            table.id,
-            table.desc,
-            optimize(added),
-            returning=on_conflict.returning.desc if on_conflict.returning is not None else None,
-            depends_on=frozenset(context.depends_on),
-            on_conflict=on_conflict,
-            generated=tuple(generated),
-        )
-    if generated or is_computed:
+        returning = on_conflict.returning.desc if on_conflict.returning is not None else None
+    elif generated or is_computed:
         written, returning = plan_returning_written(node, table, context)
-        return Modify(
-            "INSERT",
-            table.id,
-            table.desc,
-            optimize(added),
-            returning=returning,
-            depends_on=frozenset(context.depends_on),
-            generated=tuple(generated),
-            returned=optimize(written) if written is not None else None,
-        )
-    wide, returning = plan_returning(node, added, 0, table, context)
+    else:
+        added, returning = plan_returning(node, added, 0, table, context)
     return Modify(
         "INSERT",
         table.id,
         table.desc,
-        optimize(wide),
+        optimize(added),
         returning=returning,
         depends_on=frozenset(context.depends_on),
+        on_conflict=on_conflict,
+        generated=tuple(generated),
+        returned=optimize(written) if written is not None else None,
     )
+
+
+def _source_rows(
+    node: InsertStatement, positions: Sequence[int], table: RelationEntry, context: Context
+) -> tuple[Plan, list[GeneratedValues], bool]:
+    """The rows of VALUES or of the query, the columns that sequences fill in them, and whether the
+    values already have the types of the columns."""
+    plan: Plan = ONE_ROW
+    query, copied = without_sequences(node.args.get("query"))
+    values = query.unnest() if isinstance(query, exp.Subquery) else query
+    is_assigned = False
+    generated: list[GeneratedValues] = []
+    if isinstance(values, exp.Values) and not any(
+        values.args.get(name) for name in ("order", "limit", "offset")
+    ):
+        is_assigned = True
+        check_always(node, values, positions, table)
+        plan, generated = _values(values, positions, table, context)
+    elif query is not None:
+        generated = [
+            GeneratedValues(positions[i], find_sequence(name, context.catalog, context.session).id)
+            for i, name in copied.items()
+            if i < len(positions)
+        ]
+        plan = plan_query(query, context, hints=[table.desc.types[i] for i in positions]).embedded
+        check_always(node, None, positions[: len(plan.desc)], table)
+    if len(plan.desc) > len(positions):
+        raise SqlSyntaxError("INSERT has more expressions than target columns")
+    if (
+        query is not None
+        and len(plan.desc) < len(positions)
+        and node.args.get("columns") is not None
+    ):
+        raise SqlSyntaxError("INSERT has more target columns than expressions")
+    return plan, generated, is_assigned
 
 
 def new_rows(
