@@ -202,5 +202,5 @@ class ReclockSqlSensor(ReclockSensor):
 
 def _time(time: Moment, context: Context) -> int:
     """``time`` in milliseconds, by default the run's."""
-    given = to_milliseconds(time)
-    return time_of_run(context) if given is None else given
+    time_ms = to_milliseconds(time)
+    return time_of_run(context) if time_ms is None else time_ms

@@ -225,8 +225,8 @@ class ReclockAnnouncingOperator(ReclockStepOperator):
     """
 
     def __init__(self, **kwargs: Any) -> None:
-        given = {"outlets": kwargs.get("outlets") or [PUBLISHED], "inlets": [ANNOUNCED, PUBLISHED]}
-        super().__init__(**kwargs | given)
+        assets = {"outlets": kwargs.get("outlets") or [PUBLISHED], "inlets": [ANNOUNCED, PUBLISHED]}
+        super().__init__(**kwargs | assets)
         self._is_recorded = False
 
     def arguments(self, context: Context) -> dict[str, Any]:
@@ -414,10 +414,14 @@ def submit_job(
     if it fails."""
     from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
-    own = {"RECLOCK_SPARK_REMOTE": ""}
+    overrides = {"RECLOCK_SPARK_REMOTE": ""}
     name = f"reclock-{os.path.basename(application).partition('.')[0]}"
     hook = SparkSubmitHook(
-        dict(conf or {}), spark_conn_id, name=name, application_args=list(arguments), env_vars=own
+        dict(conf or {}),
+        spark_conn_id,
+        name=name,
+        application_args=list(arguments),
+        env_vars=overrides,
     )
     hook.submit(application)
 

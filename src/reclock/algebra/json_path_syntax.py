@@ -178,8 +178,8 @@ class _Parser:
 
     def _accept(self, *texts: str) -> bool:
         for offset, text in enumerate(texts):
-            kind, found = self._next(offset)
-            if kind not in ("word", "sign") or found.lower() != text:
+            kind, token = self._next(offset)
+            if kind not in ("word", "sign") or token.lower() != text:
                 return False
         self._at += len(texts)
         return True
@@ -192,8 +192,8 @@ class _Parser:
             self._fail()
 
     def _take(self, kind: str) -> str:
-        found, text = self._next()
-        if found != kind:
+        found_kind, text = self._next()
+        if found_kind != kind:
             self._fail()
         self._at += 1
         return text

@@ -173,9 +173,9 @@ class _Writer:
             elif key == "SG":
                 self.out.append(self.sign)
             elif key in ("MI", "PL"):
-                wanted = "-" if key == "MI" else "+"
-                if self.sign == wanted:
-                    self.out.append(wanted)
+                sign = "-" if key == "MI" else "+"
+                if self.sign == sign:
+                    self.out.append(sign)
                 elif not self.form.is_filled:
                     self.out.append(" ")
             elif key in ("TH", "th"):

@@ -89,11 +89,11 @@ _TYPES = (
     TypeId(4089, 4090, "regnamespace", 4, "N", REGNAMESPACE),
     TypeId(4096, 4097, "regrole", 4, "N", REGROLE),
     *(
-        TypeId(it.oid, it.array_oid, it.short_name, it.size, it.category, it.type)
-        for it in TEXTUAL_TYPES.values()
+        TypeId(t.oid, t.array_oid, t.short_name, t.size, t.category, t.type)
+        for t in TEXTUAL_TYPES.values()
     ),
 )
-TYPES: Mapping[TypeName, TypeId] = {each.type.name: each for each in _TYPES}
+TYPES: Mapping[TypeName, TypeId] = {type_id.type.name: type_id for type_id in _TYPES}
 
 
 _VECTORS = {

@@ -422,8 +422,8 @@ class RelationDesc:
         ``mz_timestamp`` of their own, so that of a progress relation has another name there."""
         if TIME_COLUMN not in self.names:
             return self
-        name, taken = "bound_at", {name.casefold() for name in self.names}
-        while name in taken:
+        name, used_names = "bound_at", {name.casefold() for name in self.names}
+        while name in used_names:
             name += "_"
         columns = tuple(
             replace(column, name=name) if column.name == TIME_COLUMN else column

@@ -33,8 +33,8 @@ def moment(text: str) -> Timestamp:
     """A time as people write it: ISO 8601, UTC unless it says otherwise. Raises
     ``InvalidOption``."""
     try:
-        found = datetime.fromisoformat(text)
-        at = round((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
+        parsed = datetime.fromisoformat(text)
+        at = round((parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp() * 1000)
     except (ValueError, OverflowError) as error:
         raise InvalidOption(
             f'"{text}" is not a time', hint="for example 2026-11-01 or 2026-11-01 06:00:00+01:00"

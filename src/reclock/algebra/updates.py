@@ -28,8 +28,8 @@ def consolidate(updates: Iterable[Update]) -> list[Update]:
     for update in updates:
         key = (update.time, update.row)
         sums[key] = sums.get(key, 0) + update.diff
-    kept = [Update(row, time, diff) for (time, row), diff in sums.items() if diff]
-    return sorted(kept, key=lambda update: update.time)
+    nonzero = [Update(row, time, diff) for (time, row), diff in sums.items() if diff]
+    return sorted(nonzero, key=lambda update: update.time)
 
 
 def advance(updates: Iterable[Update], since: Timestamp) -> list[Update]:

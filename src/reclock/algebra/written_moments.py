@@ -73,9 +73,9 @@ class _Moment:
 
     def take(self, part: re.Match[str]) -> bool:
         """Whether the part fits to those before."""
-        found = {name: value for name, value in part.groupdict().items() if value}
-        found.pop("mark", None)
-        [(kind, written)] = found.items()
+        fields = {name: value for name, value in part.groupdict().items() if value}
+        fields.pop("mark", None)
+        [(kind, written)] = fields.items()
         match kind:
             case "julian":
                 return self._take_day(int(written[1:]) - _JULIAN_DAY_OF_YEAR_1)

@@ -28,9 +28,9 @@ def register_builtins(tx: CatalogTransaction, builtins: Sequence[BuiltinObject])
     A new builtin gets a new ``s…`` id. A changed one keeps its id and gets the new fingerprint; if
     rows of its old definition are stored under that id, it gets a new id too.
     """
-    wanted = {(builtin.schema, builtin.type, builtin.name) for builtin in builtins}
+    builtin_names = {(builtin.schema, builtin.type, builtin.name) for builtin in builtins}
     for key, mapping in list(tx.snapshot.all(Kind.SYSTEM_OBJECT_MAPPING).items()):
-        if key not in wanted:
+        if key not in builtin_names:
             tx.delete(mapping)
     for builtin in builtins:
         key = (builtin.schema, builtin.type, builtin.name)

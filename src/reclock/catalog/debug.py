@@ -28,8 +28,10 @@ def edit(
 
     Raises ``InvalidOption`` if one is not such JSON, and what ``DurableCatalogState.mend`` raises.
     """
-    wanted = Edit(kind, from_json("KEY", key), None if value is None else from_json("VALUE", value))
-    return state.mend(wanted, user=user, occurred_at=occurred_at)
+    decoded = Edit(
+        kind, from_json("KEY", key), None if value is None else from_json("VALUE", value)
+    )
+    return state.mend(decoded, user=user, occurred_at=occurred_at)
 
 
 def check_upgrade(

@@ -203,9 +203,9 @@ class Refresher:
         return self._look(works) if unsettled else state
 
     def _look(self, works: Sequence[_IndexRefresh]) -> RoundState:
-        own = [work.index.id for work in works]
+        index_ids = [work.index.id for work in works]
         return self.frontiers.rounds.look(
-            {*own, *(group for work in works for group in work.groups)}, own
+            {*index_ids, *(group for work in works for group in work.groups)}, index_ids
         )
 
     def _finish_claim(self, work: _IndexRefresh, pins: PinnedInputs) -> None:

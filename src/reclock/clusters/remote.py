@@ -64,8 +64,8 @@ class RemoteReplica:
         self._headers = [(HEADER.encode(), f"Bearer {token}".encode())]
 
     def running(self) -> Mapping[GlobalId, Dataflow]:
-        found = wire.decode(self._quickly(RUNNING, b""), list[Dataflow])
-        return {dataflow.id: dataflow for dataflow in found}
+        dataflows = wire.decode(self._quickly(RUNNING, b""), list[Dataflow])
+        return {dataflow.id: dataflow for dataflow in dataflows}
 
     def carry_out(self, command: ComputeCommand) -> None:
         """Commands have a short deadline, so that a replica that hangs does not hold up its
@@ -102,9 +102,9 @@ class RemoteReplica:
             finally:
                 reader.cancel()
 
-        found = self._attended(read, lambda: [reader.cancel() for reader in opened])
-        schema = next(found)
-        return PeekResponse(schema.metadata[ENGINE].decode(), schema.remove_metadata(), found)
+        answer = self._attended(read, lambda: [reader.cancel() for reader in opened])
+        schema = next(answer)
+        return PeekResponse(schema.metadata[ENGINE].decode(), schema.remove_metadata(), answer)
 
     def take_changes(self, subscribes: Collection[str]) -> list[LogResponse]:
         """Waits as long as the replica sends heartbeats: under load it may be late."""

@@ -54,8 +54,12 @@ def has_ended(session: SparkSession) -> bool:
     after it ran out of memory."""
     if not isinstance(session, SparkSession):
         return not _is_known(session)
-    gateway, own = cast(Any, SparkContext)._gateway, cast(Any, session.sparkContext)._jsc
-    if gateway is None or own is None or own._gateway_client is not gateway._gateway_client:
+    gateway, java_session = cast(Any, SparkContext)._gateway, cast(Any, session.sparkContext)._jsc
+    if (
+        gateway is None
+        or java_session is None
+        or java_session._gateway_client is not gateway._gateway_client
+    ):
         return True
     return gateway.proc is not None and gateway.proc.poll() is not None
 

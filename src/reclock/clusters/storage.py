@@ -84,7 +84,9 @@ class Storage:
 
     def report(self, failures: Sequence[NotCreated]) -> None:
         """See `StoragePlane`."""
-        self.objects.set_unready({each.id: Unready(each.error, each.hint) for each in failures})
+        self.objects.set_unready(
+            {failure.id: Unready(failure.error, failure.hint) for failure in failures}
+        )
 
     def _create(self, command: CreateCollections) -> None:
         """Create the collections before their group, because a group that exists can be written, as

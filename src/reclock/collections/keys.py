@@ -29,7 +29,8 @@ class Keys:
 
     def contain_any(self, rows: Iterable[pa.Table]) -> bool:
         """Whether any of the rows has one of the values."""
-        wanted = pa.array(self.values)
+        key_values = pa.array(self.values)
         return any(
-            pc.any(pc.is_in(part[self.column].cast(wanted.type), wanted)).as_py() for part in rows
+            pc.any(pc.is_in(part[self.column].cast(key_values.type), key_values)).as_py()
+            for part in rows
         )

@@ -114,8 +114,8 @@ class StoreSettings(BaseModel):
 
     @property
     def iceberg_catalog_url(self) -> SecretStr:
-        own = SecretStr(f"sqlite:///{(self.home / 'iceberg.db').absolute()}")
-        return self.iceberg_catalog if self.iceberg_catalog.get_secret_value() else own
+        local_catalog = SecretStr(f"sqlite:///{(self.home / 'iceberg.db').absolute()}")
+        return self.iceberg_catalog if self.iceberg_catalog.get_secret_value() else local_catalog
 
     @property
     def lake_options(self) -> dict[str, str]:

@@ -34,10 +34,10 @@ def storage_commands(
     desired = incarnations(catalog)
     missing = {id for id, incarnation in desired.items() if present.get(id) != incarnation}
     creates = [_create(catalog, snapshot.items[id]) for id in _in_order(missing)]
-    gone = tuple(
+    dropped = tuple(
         _in_order({id for id in present.keys() - desired.keys() if is_dropped(snapshot, id)})
     )
-    return [*creates, *([DropCollections(gone)] if gone else [])]
+    return [*creates, *([DropCollections(dropped)] if dropped else [])]
 
 
 def incarnations(catalog: PlannerCatalog) -> dict[GlobalId, str]:
@@ -175,10 +175,10 @@ def _create_at(begins: Timestamp, catalog: PlannerCatalog, item: Item) -> Create
     entry = catalog.entry(item.id)
     if isinstance(entry, IndexEntry):
         # Nothing is known of it yet: it becomes readable at the time of its first refresh.
-        own = CollectionDescription(
+        collection = CollectionDescription(
             StorageCollectionId(item.id), catalog.relation(entry.on).desc.stored
         )
-        return CreateCollections(item.id, (own,), since=begins, upper=begins)
+        return CreateCollections(item.id, (collection,), since=begins, upper=begins)
     if isinstance(entry, SinkEntry):
         inputs = frozenset(id.group for id in collections(sink_spec(catalog, entry.id).plan))
         continued = entry.sink.continues

@@ -60,7 +60,7 @@ def row_columns_of(schema: str) -> tuple[Column, ...]:
         if field["name"] in ("before", "after"):
             for branch in field["type"] if isinstance(field["type"], list) else [field["type"]]:
                 if isinstance(branch, dict) and branch["type"] == "record":
-                    return tuple(_column(each) for each in branch["fields"])
+                    return tuple(_column(field) for field in branch["fields"])
     raise InvalidOption(
         "the schema does not tell what a row was before and after", hint="ENVELOPE NONE"
     )

@@ -75,10 +75,10 @@ def _malformed(text: str, type: ScalarType) -> ValueError:
 def _arrays(lists: Sequence[list[Any] | None], type: ScalarType, decode: Elements) -> pa.Array:
     assert type.element is not None
     offsets, items = [0], list[Any]()
-    for each in lists:
-        items += each or ()
+    for array in lists:
+        items += array or ()
         offsets.append(len(items))
-    missing = pa.array([each is None for each in lists], pa.bool_())
+    missing = pa.array([array is None for array in lists], pa.bool_())
     values = _arrays(items, type.element, decode) if type.dimensions > 1 else decode(items)
     return pa.ListArray.from_arrays(
         pa.array(offsets, pa.int32()), values, arrow_type(type), mask=missing

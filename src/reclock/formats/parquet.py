@@ -97,33 +97,33 @@ def scalar_type(arrow_type: pa.DataType) -> ScalarType | None:
 _SCALARS: Sequence[tuple[_Test, ScalarType]] = (
     (kinds.is_boolean, BOOLEAN),
     (kinds.is_uint64, numeric(20, 0)),
-    (lambda found: kinds.is_integer(found) and _fits(found, 16), SMALLINT),
-    (lambda found: kinds.is_integer(found) and _fits(found, 32), INTEGER),
+    (lambda arrow_type: kinds.is_integer(arrow_type) and _fits(arrow_type, 16), SMALLINT),
+    (lambda arrow_type: kinds.is_integer(arrow_type) and _fits(arrow_type, 32), INTEGER),
     (kinds.is_integer, BIGINT),
     (kinds.is_float64, DOUBLE),
     (kinds.is_floating, REAL),
-    (lambda found: kinds.is_null(found) or _is_text(found), TEXT),
-    (lambda found: _is_any(found, _BINARIES), BYTEA),
+    (lambda arrow_type: kinds.is_null(arrow_type) or _is_text(arrow_type), TEXT),
+    (lambda arrow_type: _is_any(arrow_type, _BINARIES), BYTEA),
     (kinds.is_date, DATE),
     (kinds.is_time, TIME),
 )
 """In this order, so that the first that applies is the narrowest."""
 
 
-def _fits(found: pa.DataType, bits: int) -> bool:
-    return int(found.bit_width) <= bits - bool(kinds.is_unsigned_integer(found))
+def _fits(arrow_type: pa.DataType, bits: int) -> bool:
+    return int(arrow_type.bit_width) <= bits - bool(kinds.is_unsigned_integer(arrow_type))
 
 
-def _is_list(found: pa.DataType) -> bool:
-    return _is_any(found, _LISTS)
+def _is_list(arrow_type: pa.DataType) -> bool:
+    return _is_any(arrow_type, _LISTS)
 
 
-def _is_text(found: pa.DataType) -> bool:
-    return _is_any(found, _TEXTS)
+def _is_text(arrow_type: pa.DataType) -> bool:
+    return _is_any(arrow_type, _TEXTS)
 
 
-def _is_any(found: pa.DataType, kinds_of_it: Sequence[_Test]) -> bool:
-    return any(is_of(found) for is_of in kinds_of_it)
+def _is_any(arrow_type: pa.DataType, kinds_of_it: Sequence[_Test]) -> bool:
+    return any(is_of(arrow_type) for is_of in kinds_of_it)
 
 
 _LISTS: Sequence[_Test] = (
@@ -156,7 +156,7 @@ _HELD: Mapping[TypeName, Sequence[_Test]] = {
     TypeName.TIMESTAMP: (kinds.is_timestamp,),
     TypeName.TIMESTAMPTZ: (kinds.is_timestamp,),
     TypeName.TIME: (*_TEXTS, kinds.is_time),
-    TypeName.UUID: (*_TEXTS, lambda found: found == pa.binary(_UUID_BYTES)),
+    TypeName.UUID: (*_TEXTS, lambda arrow_type: arrow_type == pa.binary(_UUID_BYTES)),
     TypeName.JSONB: (*_TEXTS, *_LISTS, kinds.is_struct, kinds.is_map),
     **dict.fromkeys(RANGES, _TEXTS),
 }
@@ -173,8 +173,10 @@ def mismatch(schema: pa.Schema, desc: RelationDesc) -> str | None:
             how = "is missing" if not places else f"is there {len(places)} times"
             problems.append(f'column "{column.name}" {how}')
         elif not _can_hold(column.type, schema.field(places[0]).type):
-            found = _stored(schema.field(places[0]).type)
-            problems.append(f'column "{column.name}" of type {column.sql_type}: found {found}')
+            stored_type = _stored(schema.field(places[0]).type)
+            problems.append(
+                f'column "{column.name}" of type {column.sql_type}: found {stored_type}'
+            )
     if not problems:
         return None
     found_names = ", ".join(f'"{name}"' for name in schema.names)

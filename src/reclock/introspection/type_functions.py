@@ -60,9 +60,9 @@ _FUNCTIONS: Mapping[str, tuple[str, TypeFunctions]] = {
     "regrole": ("regrole", TypeFunctions(4098, 4092, 4094, 4095)),
     "regnamespace": ("regnamespace", TypeFunctions(4084, 4085, 4087, 4088)),
     **{
-        each.short_name: (f"{each.short_name}_", TypeFunctions(*each.functions))
-        for each in TEXTUAL_TYPES.values()
-        if not each.type.is_range and each.type != BPCHAR
+        textual.short_name: (f"{textual.short_name}_", TypeFunctions(*textual.functions))
+        for textual in TEXTUAL_TYPES.values()
+        if not textual.type.is_range and textual.type != BPCHAR
     },
 }
 """By the type's short name: what the functions' names begin with, and the functions. Arrays share

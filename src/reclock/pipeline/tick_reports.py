@@ -119,7 +119,11 @@ class TickReport:
     def changed(self) -> dict[str, int]:
         """How many rows or changes each source, index and sink has that has any."""
         counts = dict(self.published.rows)
-        counts |= {index.index: index.updates for each in self.refreshed for index in each.indexes}
+        counts |= {
+            index.index: index.updates
+            for refreshed in self.refreshed
+            for index in refreshed.indexes
+        }
         counts |= {sink.sink: sink.changes for sink in self.emitted}
         return {name: count for name, count in counts.items() if count}
 

@@ -122,8 +122,8 @@ def conditions_of(plan: Plan) -> list[Scalar]:
         case Map(input=input):
             return conditions_of(input)
         case Project(input=input, indexes=indexes):
-            kept = [part for part in conditions_of(input) if columns_of(part) <= set(indexes)]
-            return [move_columns(part, indexes.index) for part in kept]
+            visible = [part for part in conditions_of(input) if columns_of(part) <= set(indexes)]
+            return [move_columns(part, indexes.index) for part in visible]
         case Join(left=left, right=right, kind=kind):
             conditions = []
             if kind not in (JoinKind.RIGHT, JoinKind.FULL):
@@ -150,10 +150,10 @@ def _joined_inputs(plan: Plan, numbers: Iterator[int]) -> list[frozenset[int]]:
             below = _joined_inputs(input, numbers)
             return [below[index] for index in indexes]
         case Map(input=input, scalars=scalars):
-            found = _joined_inputs(input, numbers)
+            nested = _joined_inputs(input, numbers)
             for scalar in scalars:
-                found.append(frozenset().union(*(found[index] for index in columns_of(scalar))))
-            return found
+                nested.append(frozenset().union(*(nested[index] for index in columns_of(scalar))))
+            return nested
         case Join(left=left, right=right, kind=kind):
             of_left, of_right = _joined_inputs(left, numbers), _joined_inputs(right, numbers)
             return of_left if kind in (JoinKind.SEMI, JoinKind.ANTI) else [*of_left, *of_right]

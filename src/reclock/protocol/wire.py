@@ -39,12 +39,12 @@ _VALUES: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {
     "interval": (Interval, list, lambda parts: Interval(*parts)),
     "tuple": (
         tuple,
-        lambda values: [write_value(each) for each in values],
+        lambda values: [write_value(value) for value in values],
         lambda values: tuple(map(read_value, values)),
     ),
     "list": (
         list,
-        lambda values: [write_value(each) for each in values],
+        lambda values: [write_value(value) for value in values],
         lambda values: list(map(read_value, values)),
     ),
 }
@@ -102,7 +102,9 @@ def decode_error(data: bytes) -> ReclockError:
         written = json.loads(data)
         fields = {name: read_value(value) for name, value in written["fields"].items()}
         class_ = next(
-            each for each in _subclasses(ReclockError) if each.__name__ == written["class"]
+            error_class
+            for error_class in _subclasses(ReclockError)
+            if error_class.__name__ == written["class"]
         )
     except (ValueError, KeyError, StopIteration) as invalid:
         return InternalError("an error of another process cannot be read", detail=str(invalid))
@@ -133,10 +135,10 @@ def encode_responses(responses: list[LogResponse]) -> bytes:
 
 def decode_responses(data: bytes) -> list[LogResponse]:
     return [
-        LogFailed(each["id"], each["error"])
-        if "error" in each
-        else LogChanges(each["id"], read_value(each["changes"]), each["upper"])
-        for each in json.loads(data)
+        LogFailed(response["id"], response["error"])
+        if "error" in response
+        else LogChanges(response["id"], read_value(response["changes"]), response["upper"])
+        for response in json.loads(data)
     ]
 
 
@@ -169,8 +171,8 @@ def _is_plain(value: Any) -> bool:
 
 def _subclasses(class_: type[T]) -> Iterator[type[T]]:
     yield class_
-    for each in class_.__subclasses__():
-        yield from _subclasses(each)
+    for subclass in class_.__subclasses__():
+        yield from _subclasses(subclass)
 
 
 def _write_table(table: pa.Table) -> str:

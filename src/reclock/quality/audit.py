@@ -136,7 +136,7 @@ def _audit(
     ]
     pages: list[str | None] = [None] * len(audited)
     try:
-        entries = [(slice_, *found) for slice_, found in zip(slices, audited, strict=True)]
+        entries = [(slice_, *results) for slice_, results in zip(slices, audited, strict=True)]
         pages[:] = docs.publish(docs_root, entries, datetime.now(UTC))
     except Exception as failure:  # the pages are for people: what was found stands without them
         log.warning("data docs could not be written", root=str(docs_root), error=str(failure))

@@ -127,8 +127,8 @@ class WithinThisProcess:
             self._living[2].set()
 
     def ended(self) -> list[EndedProcess]:
-        found, self._ended = self._ended, []
-        return found
+        ended_steps, self._ended = self._ended, []
+        return ended_steps
 
     def close(self) -> None:
         """End the replica, if it was started."""

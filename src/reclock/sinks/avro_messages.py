@@ -126,7 +126,7 @@ def names(columns: Sequence[Column]) -> list[str]:
         stem = re.sub(r"[^A-Za-z0-9_]", "_", column.name)
         stem = name = f"_{stem}" if stem[:1].isdigit() else stem
         number = 0
-        while name.lower() in {taken.lower() for taken in unique}:
+        while name.lower() in {used.lower() for used in unique}:
             number += 1
             name = f"{stem}_{number}"
         unique.append(name)

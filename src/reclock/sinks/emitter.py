@@ -195,10 +195,10 @@ def _is_switch(claim: Claim) -> bool:
 def _difference(rows: pa.RecordBatchReader, base: pa.Table) -> pa.RecordBatchReader:
     """The changes that lead from ``base`` to ``rows``. Both have counts in ``mz_diff``."""
     position = base.schema.get_field_index(DIFF_COLUMN)
-    gone = base.set_column(
+    deletions = base.set_column(
         position, base.schema.field(position), pc.negate(base.column(DIFF_COLUMN))
     )
-    updates = pa.concat_tables([rows.read_all(), gone])
+    updates = pa.concat_tables([rows.read_all(), deletions])
     columns = pa.schema(base.schema).remove(position)
     at = Timestamp(0)
     timed = updates.append_column(TIME_COLUMN, pa.repeat(pa.scalar(int(at)), len(updates)))

@@ -166,10 +166,10 @@ class IcebergWriter:
         holds what the sink wrote last."""
         if table.properties.get(SINK_PROPERTY) != self._sink:
             raise TargetChanged(f"{self._label} is not of this sink")
-        found = _columns(table.schema())
-        if found != self._columns:
+        columns = _columns(table.schema())
+        if columns != self._columns:
             raise TargetChanged(
-                f"{self._label} has other columns", detail=f"found {[name for name, _ in found]}"
+                f"{self._label} has other columns", detail=f"found {[name for name, _ in columns]}"
             )
         upper = table.properties.get(UPPER_PROPERTY)
         if not _shows(table, upper):

@@ -72,9 +72,9 @@ class KafkaWriter:
             progress = self._read_progress()
             topic_id = self._find(self._target.topic)
             if progress is not None and topic_id != progress["topic_id"]:
-                what = "is gone" if topic_id is None else "was deleted and created again"
+                problem = "is gone" if topic_id is None else "was deleted and created again"
                 raise TargetChanged(
-                    f'topic "{self._target.topic}" {what}',
+                    f'topic "{self._target.topic}" {problem}',
                     detail=f"its id was {progress['topic_id']}",
                 )
             self._encoder.begin()

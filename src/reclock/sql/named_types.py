@@ -87,8 +87,8 @@ def type_of_oid(oid: int, catalog: PlannerCatalog) -> ScalarType | None:
     """The type that clients know by this number, if a user defined it, or its elements."""
     for entry in catalog.entries() if catalog.has_types else ():
         if isinstance(entry, EnumEntry):
-            own = enum(entry.enum)
-            for type in (own, array(own)):
+            enum_type = enum(entry.enum)
+            for type in (enum_type, array(enum_type)):
                 if type_oid(type) == oid:
                     return type
     return None

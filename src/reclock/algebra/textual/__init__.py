@@ -17,7 +17,8 @@ from reclock.algebra.textual.times import TIMES
 from reclock.algebra.textual.uuids import UUIDS
 
 TEXTUAL_TYPES: Mapping[TypeName, TextualType] = {
-    each.type.name: each for each in (CHARACTERS, UUIDS, TIMES, DOCUMENTS, *RANGES)
+    description.type.name: description
+    for description in (CHARACTERS, UUIDS, TIMES, DOCUMENTS, *RANGES)
 }
 
 

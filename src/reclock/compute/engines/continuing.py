@@ -121,8 +121,8 @@ def _continue(
     gets = {get.collection: get for get in _gets(value, changed)}
     gained = {id: _gained(work, get, inputs, before, as_of) for id, get in gets.items()}
     binding.read = [(binding.version, len(binding.rows))] * len(binding.reads)
-    own = {binding.get.collection: TableInput(binding.rows)}
-    if not work.add_rows(binding, gained, {**inputs, **own}, as_of, 0):
+    binding_inputs = {binding.get.collection: TableInput(binding.rows)}
+    if not work.add_rows(binding, gained, {**inputs, **binding_inputs}, as_of, 0):
         return 0
     return 1 + work.iterate(block, [binding], inputs, as_of, 0)
 

@@ -258,10 +258,12 @@ class FixpointWork:
             ids[id]: TableInput(rows) for id, rows in new.items()
         }
         tables[binding.get.collection] = TableInput(binding.rows)
-        found = [renamed(part, binding.get.desc) for part in over_new_rows(binding.value, ids)]
-        if not found:
+        new_parts = [renamed(part, binding.get.desc) for part in over_new_rows(binding.value, ids)]
+        if not new_parts:
             return False
-        candidates = found[0] if len(found) == 1 else Union(tuple(found), binding.get.desc)
+        candidates = (
+            new_parts[0] if len(new_parts) == 1 else Union(tuple(new_parts), binding.get.desc)
+        )
         added = self.rows(
             without_rows(candidates, binding.get), {**inputs, **tables}, as_of, depth + 1
         )

@@ -192,17 +192,19 @@ class GroupStates:
             return table
 
     def _usable(self, key: Key, node: Plan, step: GroupStep) -> _GroupTable | None:
-        own = self.get(key)
-        if own is not None and not (own.node == node and own.used_by in (None, step.index)):
-            own = None
+        existing = self.get(key)
+        if existing is not None and not (
+            existing.node == node and existing.used_by in (None, step.index)
+        ):
+            existing = None
         equal = [] if reads_now(node) else self._equal(node, step)
         for table in equal:
             if table.has_step(step.before, step.as_of):
                 return table
-        if own is not None and step.before in own.rows:
-            is_alone = {user[0] for user in self._users(own)} == {step.index}
-            if is_alone or own.can_take(step.before, step.as_of):
-                return own
+        if existing is not None and step.before in existing.rows:
+            is_alone = {user[0] for user in self._users(existing)} == {step.index}
+            if is_alone or existing.can_take(step.before, step.as_of):
+                return existing
         return next((table for table in equal if table.can_take(step.before, step.as_of)), None)
 
     def _equal(self, node: Plan, step: GroupStep) -> list[_GroupTable]:

@@ -114,8 +114,8 @@ def _array_length(document: str) -> str:
     value = loads(document)
     if isinstance(value, list):
         return str(len(value))
-    what = "non-array" if isinstance(value, dict) else "scalar"
-    return failure("22023", f"cannot get array length of a {what}")
+    kind = "non-array" if isinstance(value, dict) else "scalar"
+    return failure("22023", f"cannot get array length of a {kind}")
 
 
 def _keys(document: str) -> list[str]:
@@ -389,8 +389,8 @@ _COMPARISONS_OF_RANGES: Mapping[str, Callable[[str, str], bool]] = {
 }
 _FUNCTIONS: Mapping[str, PythonFunction] = {
     **{
-        reader_name(each.type): PythonFunction(or_failure(each.normal_form), (TEXT,), TEXT)
-        for each in TEXTUAL_TYPES.values()
+        reader_name(textual.type): PythonFunction(or_failure(textual.normal_form), (TEXT,), TEXT)
+        for textual in TEXTUAL_TYPES.values()
     },
     "field": PythonFunction(_field_document, (TEXT, TEXT), TEXT),
     "field_text": PythonFunction(_field_text, (TEXT, TEXT), TEXT),
@@ -448,6 +448,6 @@ _FUNCTIONS: Mapping[str, PythonFunction] = {
     "range_of": PythonFunction(or_failure(range_of), (TEXT, TEXT, TEXT, TEXT), TEXT),
 }
 JSON_FUNCTIONS: Mapping[str, PythonFunction] = {
-    PREFIX + name: each for name, each in {**_FUNCTIONS, **TEXT_FUNCTIONS}.items()
+    PREFIX + name: function for name, function in {**_FUNCTIONS, **TEXT_FUNCTIONS}.items()
 }
 """By the name under which the engines know them."""

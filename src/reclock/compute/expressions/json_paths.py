@@ -89,8 +89,8 @@ def _changed(value: Any, path: Sequence[str | None], at: int, change: Change) ->
         raise _PathError(failure("22004", f"path element at position {at + 1} is null"))
     if isinstance(value, list):
         if not INDEX.fullmatch(step):
-            what = f'path element at position {at + 1} is not an integer: "{step}"'
-            raise _PathError(failure("22P02", what))
+            problem = f'path element at position {at + 1} is not an integer: "{step}"'
+            raise _PathError(failure("22P02", problem))
         step = int(step)
     if at == len(path) - 1:
         return change(value, step)

@@ -118,7 +118,7 @@ def _fulfilled(node: Join, step: DeltaStep) -> str:
     is evaluated on the sums of the changes of pairs, so on no pair that never was."""
     engine = step.rendering.engine
     changes = " UNION ALL ".join(_pair_changes(replace(node, residual=()), step))
-    conditions = (condition_to_sql(each, engine, columns(node)) for each in node.residual)
+    conditions = (condition_to_sql(predicate, engine, columns(node)) for predicate in node.residual)
     return (
         f"SELECT * FROM {behind_barrier(engine, f'({consolidated(changes, columns(node))})')} "
         f"WHERE {' AND '.join(conditions)}"

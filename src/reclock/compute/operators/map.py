@@ -56,5 +56,7 @@ def _(node: Map, required: frozenset[int]) -> tuple[frozenset[int], ...]:
 
 
 def _columns(node: Map, engine: str) -> str:
-    given = columns(node.input)
-    return select_list([*given, *(to_sql(scalar, engine, given) for scalar in node.scalars)])
+    input_columns = columns(node.input)
+    return select_list(
+        [*input_columns, *(to_sql(scalar, engine, input_columns) for scalar in node.scalars)]
+    )

@@ -36,7 +36,7 @@ def _(node: Intersect, rendering: Rendering, inputs: Sequence[str]) -> str:
 @delta.register
 def _(node: Union, step: DeltaStep) -> str:
     return " UNION ALL ".join(
-        f"SELECT * FROM {changed}" for each in node.inputs if (changed := step.changes(each))
+        f"SELECT * FROM {changed}" for input in node.inputs if (changed := step.changes(input))
     )
 
 

@@ -50,7 +50,7 @@ def _(node: Reduce, rendering: Rendering, inputs: Sequence[str]) -> str:
         for aggregate in node.aggregates
     ]
     arguments = [
-        f"{to_sql(each, engine, input_columns)} AS a{i}" for i, each in enumerate(computed)
+        f"{to_sql(scalar, engine, input_columns)} AS a{i}" for i, scalar in enumerate(computed)
     ]
     rows = f"{inputs[0]} AS i"
     if arguments:

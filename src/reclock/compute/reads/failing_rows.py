@@ -144,8 +144,8 @@ class _Search:
         self.nodes = _nodes(self.plan)
         for candidates in [*self._rows(), *self._groups()]:
             try:
-                if (found := self._find(candidates)) is not None:
-                    return found
+                if (value_failure := self._find(candidates)) is not None:
+                    return value_failure
             except (ReclockError, pa.ArrowException) as failure:
                 # the caller raises the original error
                 _log.info("the row that a plan fails for was not found", error=str(failure))

@@ -284,9 +284,12 @@ class StepWriter:
         """The SELECT of the node's rows, and whether they are few."""
         rendered = self.rendering if version is InputVersion.NOW else self._before
         if isinstance(node, Get):
-            if key_filter is not None and (found := self._matching(node, key_filter)) is not None:
+            if (
+                key_filter is not None
+                and (matching := self._matching(node, key_filter)) is not None
+            ):
                 rendered = replace(
-                    rendered, relations={**rendered.relations, str(node.collection): found}
+                    rendered, relations={**rendered.relations, str(node.collection): matching}
                 )
                 return get.rows(node, rendered, key_filter if key_filter.is_exact else None), True
             return get.rows(node, rendered, key_filter), False

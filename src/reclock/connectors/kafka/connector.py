@@ -121,9 +121,9 @@ class Kafka:
                 and begins > lower
                 and remaining_ranges(partition, lower, begins, skips)
             ):
-                what = f"begins at offset {begins}"
+                problem = f"begins at offset {begins}"
                 detail = f"retention took messages from {lower} on before they were read"
-                raise self._changed(partition, lower, what, detail, begins)
+                raise self._changed(partition, lower, problem, detail, begins)
             if upper > lower:
                 start = min(max(lower, begin[partition] + base, begins), upper)
                 evidence = (str(incarnation),)
@@ -170,7 +170,7 @@ class Kafka:
         """The own ends of the partitions that end before what is bound."""
         end = topic.end([p for p in partitions if p in bound])
         known = bound_incarnations(bound)
-        return {p: own for p, own in end.items() if own + known[p].base < bound[p][0]}
+        return {p: offset for p, offset in end.items() if offset + known[p].base < bound[p][0]}
 
     def recall(
         self, ranges: Sequence[BoundRange], bound: Bound, skips: Sequence[Skip] = ()
@@ -280,9 +280,9 @@ class Kafka:
         user = self.client.get("sasl.username")
         topic_id, partitions = self._describe(topic, {})
         security = self.client.get("security.protocol", "plaintext")
-        who = f'as "{user}"' if user else "as nobody in particular"
+        identity = f'as "{user}"' if user else "as nobody in particular"
         yield CheckResult(
-            "broker", True, f"{self.client['bootstrap.servers']} over {security}, {who}"
+            "broker", True, f"{self.client['bootstrap.servers']} over {security}, {identity}"
         )
         yield CheckResult(
             "topic",
@@ -484,4 +484,6 @@ class Kafka:
 
 def _is_other(bound: Bound, topic_id: str) -> bool:
     """Whether the topic with this id is not the one that is bound."""
-    return any(each.topic_id != topic_id for each in bound_incarnations(bound).values())
+    return any(
+        incarnation.topic_id != topic_id for incarnation in bound_incarnations(bound).values()
+    )

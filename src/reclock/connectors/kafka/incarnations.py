@@ -72,9 +72,11 @@ def follow_from_end(bound: Bound, end: Mapping[int, int]) -> list[Increment]:
     """Increments without offsets, whose evidence says that the own offset ``end`` of each of these
     partitions follows what is bound."""
     increments = []
-    for partition, own in sorted(end.items()):
+    for partition, end_offset in sorted(end.items()):
         offset, evidence = bound[partition]
-        incarnation = Incarnation(Incarnation.of(evidence).topic_id, offset - own, follows=True)
+        incarnation = Incarnation(
+            Incarnation.of(evidence).topic_id, offset - end_offset, follows=True
+        )
         increments.append(
             Increment(partition, offset, offset, 0, (str(incarnation),), {"begin": offset})
         )

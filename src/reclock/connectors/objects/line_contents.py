@@ -122,9 +122,9 @@ class LineContents:
         """The object with the size of its contents. Raises ``UpstreamChanged`` if it shrank."""
         measured = self.store.measured(self.bucket, listed)
         if measured.size < before.length:
-            what = f"shrank: it ends at byte {measured.size}"
+            problem = f"shrank: it ends at byte {measured.size}"
             detail = f"its first {before.length} bytes are bound"
-            raise changed(before, what, detail, offset=measured.size)
+            raise changed(before, problem, detail, offset=measured.size)
         return measured
 
     def _verify(self, before: ObjectEvidence) -> None:

@@ -169,12 +169,12 @@ class _FollowedTable:
         for column in desc.columns:
             place, type_oid = places.get(column.name, (0, None))
             if type_oid is None or not is_kept_as(type_oid, column.type):
-                what = (
+                problem = (
                     "was dropped or renamed"
                     if type_oid is None
                     else f"is no {column.type} any more"
                 )
-                message = f'column "{column.name}" of table "{name}" {what}'
+                message = f'column "{column.name}" of table "{name}" {problem}'
                 raise OutputFailed(message)
             positions.append(place)
         return positions

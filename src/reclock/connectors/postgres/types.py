@@ -66,8 +66,10 @@ _TYPES = {
     1114: TIMESTAMP,
     1184: TIMESTAMPTZ,
     1186: INTERVAL,
-    **{each.oid: each.type for each in TEXTUAL_TYPES.values() if not each.type.is_range},
-    **{TYPES[each].array_oid: array(TYPES[each].type) for each in _ELEMENTS},
+    **{
+        textual.oid: textual.type for textual in TEXTUAL_TYPES.values() if not textual.type.is_range
+    },
+    **{TYPES[name].array_oid: array(TYPES[name].type) for name in _ELEMENTS},
     199: array(JSONB),  # json[]
     1015: array(TEXT),  # varchar[]
 }
@@ -141,7 +143,9 @@ def _normal_forms(texts: pa.Array, description: TextualType) -> pa.Array:
 _CONVERSIONS: dict[TypeName, Callable[[pa.Array], pa.Array]] = {
     TypeName.BOOLEAN: _boolean,
     TypeName.BYTEA: _bytea,
-    **{name: partial(_normal_forms, description=each) for name, each in TEXTUAL_TYPES.items()},
+    **{
+        name: partial(_normal_forms, description=textual) for name, textual in TEXTUAL_TYPES.items()
+    },
     TypeName.REAL: _float(pa.float32()),
     TypeName.DOUBLE: _float(pa.float64()),
 }

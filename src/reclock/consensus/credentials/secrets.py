@@ -97,7 +97,7 @@ class Secrets:
         if cipher is None:
             return set()
         tokens = self._consensus.look(sa.select(_secrets.c.reference, _secrets.c.token))
-        return {each.reference for each in tokens if _put_at(cipher, each.token) < moment}
+        return {token.reference for token in tokens if _put_at(cipher, token.token) < moment}
 
     def _cipher(self) -> Fernet | None:
         if self._key:

@@ -131,8 +131,8 @@ class Frontiers:
 
     def get_all(self, groups: Iterable[str] | None = None) -> dict[str, GroupFrontier]:
         """These groups, or all, at one moment. Unknown groups are absent."""
-        wanted = None if groups is None else sorted(set(groups))
-        return self._consensus.read(lambda connection: get_groups(connection, wanted))
+        sorted_groups = None if groups is None else sorted(set(groups))
+        return self._consensus.read(lambda connection: get_groups(connection, sorted_groups))
 
     # --- a writer's way: claim, amend as the work goes on, publish ---
 

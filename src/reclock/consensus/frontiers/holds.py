@@ -124,9 +124,11 @@ class ReadHolds:
     def earliest(self, groups: Iterable[str] | None = None) -> dict[str, Timestamp]:
         """For each held group the highest since that its active holds allow. A group without holds
         is absent."""
-        wanted = None if groups is None else sorted(set(groups))
+        sorted_groups = None if groups is None else sorted(set(groups))
         return self._consensus.read(
-            lambda connection: earliest_holds(connection, self._consensus.now(connection), wanted)
+            lambda connection: earliest_holds(
+                connection, self._consensus.now(connection), sorted_groups
+            )
         )
 
     def earliest_read(self, group: str) -> Timestamp | None:

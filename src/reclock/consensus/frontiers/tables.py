@@ -136,10 +136,10 @@ def owners_of_holds(
     """Those of the owners that have an active hold."""
     lasting = sa.or_(read_holds.c.lease_until > now, read_holds.c.lease_until.is_(None))
     query = sa.select(read_holds.c.owner).where(lasting).distinct()
-    found: set[str] = set()
-    for some in batches(owners):
-        found.update(connection.scalars(query.where(read_holds.c.owner.in_(some))))
-    return frozenset(found)
+    owners_with_holds: set[str] = set()
+    for batch in batches(owners):
+        owners_with_holds.update(connection.scalars(query.where(read_holds.c.owner.in_(batch))))
+    return frozenset(owners_with_holds)
 
 
 def _as_group(row: sa.Row[Any]) -> GroupFrontier:

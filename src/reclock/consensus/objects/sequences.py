@@ -71,7 +71,7 @@ class Sequences:
 
     def forget(self, ids: Iterable[str]) -> None:
         """Delete the positions of sequences that were dropped."""
-        gone = sequences.c.id.in_(list(ids))
+        is_dropped = sequences.c.id.in_(list(ids))
         self._consensus.transact(
-            lambda connection: connection.execute(sa.delete(sequences).where(gone))
+            lambda connection: connection.execute(sa.delete(sequences).where(is_dropped))
         )

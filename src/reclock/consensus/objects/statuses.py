@@ -138,8 +138,8 @@ class Statuses:
 
     def current(self, names: Iterable[str] | None = None) -> dict[str, Status]:
         """The current status of each of the names, or of all. Names without a status are absent."""
-        wanted = None if names is None else sorted(set(names))
-        return self._consensus.read(lambda connection: _get(connection, wanted))
+        sorted_names = None if names is None else sorted(set(names))
+        return self._consensus.read(lambda connection: _get(connection, sorted_names))
 
     def history(self, name: str | None = None) -> list[Status]:
         """Every status of ``name``, or of all names, since the history was pruned, in the order of

@@ -78,9 +78,9 @@ class LockHolder:
                 row = {"session": self._session, "lease_until": now}
                 connection.execute(sa.insert(_holders), row)
             extend = self.renew(connection, now)
-            own = {"key": lock.key, "session": self._session, "is_shared": lock.is_shared}
-            connection.execute(sa.delete(_locks).filter_by(**own))
-            connection.execute(sa.insert(_locks), own)
+            request = {"key": lock.key, "session": self._session, "is_shared": lock.is_shared}
+            connection.execute(sa.delete(_locks).filter_by(**request))
+            connection.execute(sa.insert(_locks), request)
             return extend
 
         extend = self._consensus.transact(fence.guard(self._leadership, work))

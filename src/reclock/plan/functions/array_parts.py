@@ -51,8 +51,8 @@ def _sliced(engine: str) -> Writer:
 
         def body(*arguments: str) -> str:
             last_length = lengths(engine, "v", len(arguments) // 2)[-1]
-            kept = f"CASE WHEN {last_length} > 0 THEN v ELSE {_EMPTY[engine]} END"
-            return with_value(engine, part(*arguments), kept)
+            non_empty = f"CASE WHEN {last_length} > 0 THEN v ELSE {_EMPTY[engine]} END"
+            return with_value(engine, part(*arguments), non_empty)
 
         sliced = computed(engine, site.arguments, body)
         return f"CAST({sliced} AS {type_sql(engine, site.result)})"

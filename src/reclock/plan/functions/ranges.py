@@ -36,7 +36,7 @@ def _of_bounds(type: ScalarType) -> Resolver:
     def resolve(types: Types, constants: Mapping[int, object]) -> Signature | None:
         if len(types) not in (2, 3) or types[2:] not in ((), (TEXT,), (None,)):
             return None
-        lower, upper = (_bound_type(type, given) for given in types[:2])
+        lower, upper = (_bound_type(type, argument) for argument in types[:2])
         if lower is None or upper is None:
             return None
         return (lower, upper, *(TEXT for _ in types[2:])), type

@@ -122,8 +122,8 @@ def _match(engine: str) -> Writer:
         text = site.arguments[0]
         groups = range(1, len(expression.groups) + 1) or (0,)
         items = ", ".join(_group(engine, text, expression, number) for number in groups)
-        found = f"[{items}]" if engine == "duckdb" else f"array({items})"
-        return f"(CASE WHEN {_matches(engine, text, expression)} THEN {found} END)"
+        array = f"[{items}]" if engine == "duckdb" else f"array({items})"
+        return f"(CASE WHEN {_matches(engine, text, expression)} THEN {array} END)"
 
     return write
 
@@ -301,8 +301,8 @@ def _substr(engine: str) -> Writer:
         if group > len(expression.groups):
             return _null(engine, site)
         if number == 1 and not group:
-            found = f"regexp_extract({text}, {string(engine, expression.written(engine))}, 0)"
-            return f"(CASE WHEN {_matches(engine, text, expression)} THEN {found} END)"
+            match = f"regexp_extract({text}, {string(engine, expression.written(engine))}, 0)"
+            return f"(CASE WHEN {_matches(engine, text, expression)} THEN {match} END)"
         captured = _nth(engine, _all_matches(engine, text, expression, group), number)
         return _or_null(captured, expression, group)
 

@@ -149,7 +149,9 @@ def exact(*signatures: tuple[Sequence[ScalarType], ScalarType]) -> Resolver:
         ]
         return max(
             candidates,
-            key=lambda it: sum(have == want for have, want in zip(types, it[0], strict=True)),
+            key=lambda candidate: sum(
+                have == want for have, want in zip(types, candidate[0], strict=True)
+            ),
             default=None,
         )
 

@@ -42,9 +42,9 @@ def _never_has_rows(plan: Plan) -> bool:
     match plan:
         case Filter(input=input, predicates=predicates):
             constants = _constants(input)
-            return any(_is_never_true(each, constants) for each in predicates) or _never_has_rows(
-                input
-            )
+            return any(
+                _is_never_true(predicate, constants) for predicate in predicates
+            ) or _never_has_rows(input)
         case Map(input=input) | Project(input=input) | Distinct(input=input) | TopK(input=input):
             return _never_has_rows(input)
         case Reduce(input=input, group_by=group_by):

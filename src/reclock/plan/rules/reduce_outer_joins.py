@@ -46,8 +46,8 @@ def _reduced(plan: Plan, predicates: Sequence[Scalar], origin: Callable[[int], i
     def rejects(*, of_left: bool) -> bool:
         """Whether no row of this input without a match passes the filter."""
         return any(
-            _is_never_true(each, lambda column: (origin(column) >= width) is of_left)
-            for each in predicates
+            _is_never_true(predicate, lambda column: (origin(column) >= width) is of_left)
+            for predicate in predicates
         )
 
     kind = _KINDS[

@@ -195,8 +195,8 @@ class TableDefinition:
 
     def default(self, position: int) -> exp.Expr | None:
         """The default of a column, or else of its domain, as syntax; None if there is none."""
-        own: exp.Expr | None = self.defaults[position]
-        return self.domain_defaults.get(position) if own is None else own
+        declared: exp.Expr | None = self.defaults[position]
+        return self.domain_defaults.get(position) if declared is None else declared
 
     def is_generated_always(self, position: int) -> bool:
         """Whether statements may set the column to DEFAULT only."""

@@ -288,9 +288,9 @@ class PlannerCatalog:
 
     def free_name(self, preferred: QualifiedName, also_taken: Iterable[str] = ()) -> QualifiedName:
         """``wanted``, or ``wanted`` with the first number 1, 2, … that makes it unused."""
-        taken = self.within(preferred.scope).keys() | set(also_taken)
+        used_names = self.within(preferred.scope).keys() | set(also_taken)
         name, number = preferred.item, 0
-        while name in taken:
+        while name in used_names:
             number += 1
             name = f"{preferred.item}{number}"
         return preferred.sibling(name)

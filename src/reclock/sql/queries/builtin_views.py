@@ -27,11 +27,11 @@ def follows_catalog(plan: Plan, catalog: PlannerCatalog) -> bool:
     catalog changes."""
     questions: set[str] = set()
 
-    def asked(call: Call) -> Scalar:
+    def collect(call: Call) -> Scalar:
         questions.add(call.function)
         return call
 
-    in_session(plan, asked)
+    in_session(plan, collect)
     read = (catalog.relation(id.source_id) for id in collections(plan))
     return questions <= {"current_database"} and all(
         entry.follows_catalog or entry.builtin_view is not None for entry in read

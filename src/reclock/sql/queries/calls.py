@@ -106,8 +106,8 @@ def _plain_call(name: str, values: list[Planned], context: ExprContext) -> Typed
     if name in PRIVILEGE_FUNCTIONS:
         return privilege_call(name, values, context)
     if (defined := overload(name, tuple(value.type for value in values))) is not None:
-        given = [coerce(value, type) for value, type in zip(values, defined.types, strict=True)]
-        return with_body(defined.types, expression(defined.body), given, context)
+        coerced = [coerce(value, type) for value, type in zip(values, defined.types, strict=True)]
+        return with_body(defined.types, expression(defined.body), coerced, context)
     if name in ROW_FUNCTIONS:
         return _elements(name, values, context)
     if name in _OPERATOR_NAMES or not name.isidentifier():

@@ -136,7 +136,7 @@ def _chosen(candidates: Sequence[Candidate], values: Mapping[int, Planned]) -> C
     if not fitting:
         return None
     best = fitting[max(fitting)]
-    (chosen, parameter_types), *others = sorted(best, key=lambda it: len(it[0][1]))
+    (chosen, parameter_types), *others = sorted(best, key=lambda candidate: len(candidate[0][1]))
     if any(types != parameter_types for _, types in others):
         types = [value.type for value in values.values()]
         raise AmbiguousFunction(

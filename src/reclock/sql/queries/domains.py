@@ -41,11 +41,11 @@ def in_domain(value: TypedExpr, domain: DomainDefinition) -> TypedExpr:
 
 def domain_requirements(desc: RelationDesc, catalog: PlannerCatalog) -> list[Requirement]:
     """What the columns of a table must meet that have domains."""
-    found: list[Requirement] = []
+    required: list[Requirement] = []
     for i, column in enumerate(desc.columns):
         if (domain := domain_of(column.type, catalog)) is not None:
-            found += requirements(ColumnRef(i, column.type), domain)
-    return found
+            required += requirements(ColumnRef(i, column.type), domain)
+    return required
 
 
 def requirements(column: ColumnRef, domain: DomainDefinition) -> Iterator[Requirement]:

@@ -300,7 +300,7 @@ def starred(node: exp.Expr, context: ExprContext) -> list[tuple[str, TypedExpr]]
         columns = context.scope.row_of(qualifier)
         if not columns:
             raise _not_in_from(qualifier)
-        return [(each.name, ref) for each, ref in columns]
+        return [(column.name, ref) for column, ref in columns]
     if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Star):
         value = typed(node.this, context)
         if not is_record(value):

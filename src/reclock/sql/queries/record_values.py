@@ -63,10 +63,10 @@ def fields(value: TypedExpr) -> list[tuple[str, TypedExpr]]:
 
 def field(value: TypedExpr, name: str) -> TypedExpr:
     """The field of a record. Raises ``UnknownColumn``."""
-    for place, each in enumerate(value.type.fields, start=1):
-        if each.name == name:
+    for place, field_type in enumerate(value.type.fields, start=1):
+        if field_type.name == name:
             return _field(value, place)
-    names = sorted({each.name for each in value.type.fields})
+    names = sorted({field_type.name for field_type in value.type.fields})
     raise UnknownColumn(name, hint=nearest(name, names) or "it is no field of the record")
 
 
@@ -114,9 +114,9 @@ def _object(value: TypedExpr) -> TypedExpr:
 
 def has_only_nulls(value: TypedExpr) -> TypedExpr:
     """``value IS NULL`` of a record: whether it is NULL, or all its fields are."""
-    return balanced("and", [is_null(each) for _, each in fields(value)])
+    return balanced("and", [is_null(item) for _, item in fields(value)])
 
 
 def has_no_nulls(value: TypedExpr) -> TypedExpr:
     """``value IS NOT NULL`` of a record: whether none of its fields is NULL."""
-    return balanced("and", [negated(is_null(each)) for _, each in fields(value)])
+    return balanced("and", [negated(is_null(item)) for _, item in fields(value)])

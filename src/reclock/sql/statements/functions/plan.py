@@ -143,7 +143,7 @@ def _define(node: CreateFunctionStatement, name: str, context: Context) -> Funct
     parameters = tuple(map(_parameter, node.args.get("parameters") or ()))
     named_columns = node.args.get("columns") or ()
     if named_columns:
-        columns = tuple(_column(fold(it.this), it.args["kind"]) for it in named_columns)
+        columns = tuple(_column(fold(column.this), column.args["kind"]) for column in named_columns)
     else:
         columns = (_column(name, node.args["returns"]),)
     names = [parameter.name for parameter in parameters if parameter.name]

@@ -84,7 +84,7 @@ def plan_drop(
         first = next(iter(targets.values()))
         raise DependentObjects(_noun(kind), str(first.name), dependents)
     check_tables_named(ids, targets, catalog)
-    names = tuple(gone.name for id in ids if (gone := catalog.entry(id)) is not None)
+    names = tuple(entry.name for id in ids if (entry := catalog.entry(id)) is not None)
     return Drop(kind.lower(), ids, names, frozenset(targets), tuple(notices), redefined)
 
 
@@ -165,9 +165,9 @@ def rename(
         kind = existing.type.value.upper()  # as PostgreSQL has it
     source = find_user_object(node, kind, catalog, session)
     to = source.name.sibling(fold(node.args["to"]))
-    taken = catalog.within(to.scope).get(to.item)
-    if taken is not None:
-        raise DuplicateObject(taken.type.value.replace("_", " "), str(to))
+    namesake = catalog.within(to.scope).get(to.item)
+    if namesake is not None:
+        raise DuplicateObject(namesake.type.value.replace("_", " "), str(to))
     changed: dict[GlobalId, str] = {}
     full = parts(source.name.to_table())
     referencing = [entry for entry in catalog.relations() if _refers(entry, full)]

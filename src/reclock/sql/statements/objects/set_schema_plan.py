@@ -59,9 +59,9 @@ def set_schema(
     moved = _moved_with(entry, catalog)
     if scope != entry.name.scope:
         for item in moved:
-            taken = catalog.within(scope).get(item.name.item)
-            if taken is not None:
-                raise DuplicateObject(kind_of(taken), str(taken.name))
+            namesake = catalog.within(scope).get(item.name.item)
+            if namesake is not None:
+                raise DuplicateObject(kind_of(namesake), str(namesake.name))
     redefined = _redefined(entry, moved, scope, catalog)
     return SetSchema(
         kind.lower(), entry.id, entry.name, scope, tuple(item.id for item in moved), redefined

@@ -61,10 +61,10 @@ def name_sequences(
                     sqlstate="42601",
                 )
             column.set("kind", exp.DataType(this=serial, nested=False))
-        wanted = table.sibling(f"{table.item}_{fold(column.this)}_seq")
+        preferred = table.sibling(f"{table.item}_{fold(column.this)}_seq")
         if options is not None and options.args.get("name") is not None:
-            wanted = catalog.locate(parts(options.args["name"]), session)
-        name = catalog.free_name(wanted, [taken.item for taken, _ in owned])
+            preferred = catalog.locate(parts(options.args["name"]), session)
+        name = catalog.free_name(preferred, [sequence.item for sequence, _ in owned])
         owned.append((name, _sequence(name, table, column)))
         column.set("not_null", True)
         if serial is not None:
@@ -161,8 +161,10 @@ def check_always(
         is_overridden = bool(node.args.get("overriding")) and not is_computed
         if is_overridden or not table.table.is_generated_always(position):
             continue
-        given = [row.expressions[i : i + 1] for row in values.expressions] if values else [[node]]
-        if any(value and not is_default(value[0]) for value in given):
+        expressions = (
+            [row.expressions[i : i + 1] for row in values.expressions] if values else [[node]]
+        )
+        if any(value and not is_default(value[0]) for value in expressions):
             raise GeneratedAlways(table.desc.names[position], is_computed=is_computed)
 
 

@@ -242,8 +242,8 @@ class _MergePlanner:
             refs = column_refs(alone.desc)[: len(self.table.desc)]
             return alone, self.target.scope, refs, _nulls(source.desc)
         moved = scalars_of(
-            move_columns(each, lambda i: i - width if i >= width else i + source_width)
-            for each in self._conditions
+            move_columns(condition, lambda i: i - width if i >= width else i + source_width)
+            for condition in self._conditions
         )
         alone = join(source, target, JoinKind.ANTI, moved)
         return alone, self.source.scope, [], column_refs(source.desc)
@@ -260,7 +260,7 @@ class _MergePlanner:
         if kind == "DO NOTHING":
             return None, None
         assignments = clause.args["assignments"]
-        positions = target_columns([each.this for each in assignments], self.table)
+        positions = target_columns([assignment.this for assignment in assignments], self.table)
         check_always_updated(assignments, positions, self.table)
         new: list[TypedExpr] = list(old)
         for assignment, position in zip(assignments, positions, strict=True):

@@ -197,8 +197,8 @@ class _Change:
                 f'constraint "{name}" of domain "{self.entry.name.item}" does not exist, skipping',
             )
         constraint = self._constraint(self.node.args["value"])
-        kept = [other for other in self._constraints if other is not constraint]
-        self.definition.set("constraints", kept)
+        remaining = [other for other in self._constraints if other is not constraint]
+        self.definition.set("constraints", remaining)
         return None
 
     def rename_constraint(self) -> None:
@@ -261,8 +261,8 @@ def _validation(table: RelationEntry, position: int, added: DomainDefinition) ->
         table.desc,
         depends_on=frozenset({table.id}),
     )
-    what = "null values" if added.is_not_null else "values that violate the new constraint"
-    message = f'column "{column.name}" of table "{table.name.item}" contains {what}'
+    violating = "null values" if added.is_not_null else "values that violate the new constraint"
+    message = f'column "{column.name}" of table "{table.name.item}" contains {violating}'
     return ColumnValidation(
         query, DomainViolation(violation.domain, message, sqlstate=violation.sqlstate)
     )

@@ -57,9 +57,11 @@ def plan_replacement(
     columns.values |= {name: quote(name) for name in new.desc.names}
     dependents = Dependents(old, columns, catalog)
     dependents.plan()
-    own = {old.id, *(index.id for index in catalog.indexes_on(old.id))}
-    recreated = tuple((id, text) for id, text in dependents.recreated.items() if id not in own)
-    return DefinitionReplacement(tuple(id for id in closure if id in own), recreated)
+    replaced_ids = {old.id, *(index.id for index in catalog.indexes_on(old.id))}
+    recreated = tuple(
+        (id, text) for id, text in dependents.recreated.items() if id not in replaced_ids
+    )
+    return DefinitionReplacement(tuple(id for id in closure if id in replaced_ids), recreated)
 
 
 def plan_function_replacement(old: FunctionEntry, catalog: PlannerCatalog) -> DefinitionReplacement:
@@ -87,8 +89,8 @@ def catalog_after(
 ) -> PlannerCatalog:
     """The catalog in which ``new`` replaced the old view or function. Raises what planning an object raises that
     depends on it."""
-    gone = {*replacement.dropped, *(id for id, _ in replacement.recreated)}
-    after = catalog.at(snapshot_of(catalog), catalog.settings, gone)
+    dropped_ids = {*replacement.dropped, *(id for id, _ in replacement.recreated)}
+    after = catalog.at(snapshot_of(catalog), catalog.settings, dropped_ids)
     after.add(new)
     for id, text in replacement.recreated:
         node, item, entry = parse_one(text), snapshot_of(catalog).items[id], catalog.entry(id)
