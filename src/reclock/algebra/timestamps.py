@@ -29,6 +29,11 @@ def system_clock() -> Timestamp:
     return Timestamp(time.time_ns() // 1_000_000)
 
 
+def as_datetime(at: float) -> datetime:
+    """A time in UTC."""
+    return datetime.fromtimestamp(at / 1000, UTC)
+
+
 def moment(text: str) -> Timestamp:
     """A time as people write it: ISO 8601, UTC unless it says otherwise. Raises
     ``InvalidOption``."""

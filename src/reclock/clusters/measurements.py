@@ -9,10 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import astuple, dataclass, field
-from datetime import UTC, datetime
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
-from reclock.algebra.timestamps import Clock, Timestamp
+from reclock.algebra.timestamps import Clock, Timestamp, as_datetime
 from reclock.clusters.usage import Usage
 from reclock.collections.lake import Lake
 from reclock.consensus.frontiers.claims import GroupFrontier
@@ -133,7 +132,7 @@ class Measurements:
             match log:
                 case LogName.ACTIVE_PEEKS:
                     return [
-                        (id, engine, at, _moment(fetched_at))
+                        (id, engine, at, as_datetime(fetched_at))
                         for id, (engine, at, fetched_at, _) in self._active.items()
                     ]
                 case LogName.ARRANGEMENT_SIZES:
@@ -230,7 +229,3 @@ class Measurements:
                         (id, sum(file.rows for file in files), len(files), size),
                     )
         return [row for _, _, row in self._sizes.values()]
-
-
-def _moment(at: Timestamp) -> datetime:
-    return datetime.fromtimestamp(at / 1000, UTC)

@@ -8,12 +8,11 @@ import threading
 import uuid
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Protocol
 
 import structlog
 
-from reclock.algebra.timestamps import Clock, Timestamp
+from reclock.algebra.timestamps import Clock, Timestamp, as_datetime
 from reclock.errors import ReplicaLost
 from reclock.protocol.introspection import (
     CancelSubscribe,
@@ -130,7 +129,7 @@ class ReplicaSubscribes:
                 named: list[Change] = [((self.replica_id, *row), diff) for row, diff in changes]
                 self._reporter.append(definition.into, named)
                 if definition.history is not None:
-                    at = _moment(Timestamp(upper))
+                    at = as_datetime(Timestamp(upper))
                     self._reporter.append(
                         definition.history, [((*row, at), diff) for row, diff in named if diff > 0]
                     )
@@ -157,7 +156,7 @@ class ReplicaSubscribes:
             self.process,
             status,
             reason,
-            _moment(self.clock()),
+            as_datetime(self.clock()),
         )
         self._reporter.append(IntrospectionType.REPLICA_STATUSES, [(row, 1)])
         self._reporter.append(IntrospectionType.REPLICA_STATUS_HISTORY, [(row, 1)])
@@ -212,7 +211,3 @@ def in_process_replica_id(cluster_id: int, process: str) -> int:
     which numbers from 1, has none."""
     digest = hashlib.sha256(f"{cluster_id} {process}".encode()).digest()
     return -1 - int.from_bytes(digest[:6])
-
-
-def _moment(at: Timestamp) -> datetime:
-    return datetime.fromtimestamp(at / 1000, UTC)

@@ -154,9 +154,6 @@ class InvalidFunction(ReclockError):
 
     sqlstate = "42P13"
 
-    def __init__(self, message: str, *, detail: str | None = None, hint: str | None = None) -> None:
-        super().__init__(message, detail=detail, hint=hint)
-
 
 class InvalidEnumDefinition(ReclockError):
     """The labels of an enum are not the definition of one."""

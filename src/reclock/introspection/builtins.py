@@ -8,12 +8,11 @@ current and cost nothing otherwise. A new one is one entry of ``BUILTINS``.
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.object_ids import object_oid
 from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, OID, TEXT, TIMESTAMPTZ
-from reclock.algebra.timestamps import Timestamp
+from reclock.algebra.timestamps import Timestamp, as_datetime
 from reclock.catalog.acl import Acl
 from reclock.catalog.objects import Item, ItemType, Kind
 from reclock.catalog.roles import acl_of, shown_acl
@@ -30,10 +29,6 @@ from reclock.introspection.relation import Builtin, CatalogState, Rows, SystemSt
 from reclock.introspection.sinks import SINKS
 from reclock.introspection.statuses import STATUSES
 from reclock.introspection.unified import UNIFIED
-
-
-def _moment(at: Timestamp) -> datetime:
-    return datetime.fromtimestamp(at / 1000, UTC)
 
 
 def _items(state: CatalogState, *types: ItemType) -> list[Item]:
@@ -166,7 +161,7 @@ def _pending_cleanups(state: SystemState) -> Rows:
                 cleanup.source_id,
                 cleanup.name,
                 cleanup.what,
-                _moment(cleanup.at),
+                as_datetime(cleanup.at),
                 cleanup.error,
                 cleanup.detail,
             )
@@ -194,7 +189,7 @@ def _audit_events(state: SystemState) -> Rows:
             event.object_name,
             json.dumps(event.details, sort_keys=True),
             event.user,
-            _moment(event.occurred_at),
+            as_datetime(event.occurred_at),
         )
 
 
@@ -436,7 +431,7 @@ _RELATIONS: tuple[Builtin, ...] = (
         "mz_storage_usage",
         desc(object_id=TEXT, size_bytes=BIGINT, collection_timestamp=TIMESTAMPTZ),
         lambda state: (
-            (object_id, size, _moment(at))
+            (object_id, size, as_datetime(at))
             for (object_id, at), size in _object_usages(state).items()
         ),
     ),
@@ -451,7 +446,7 @@ _RELATIONS: tuple[Builtin, ...] = (
         "mz_storage_usage_by_collection",
         desc(id=BIGINT, collection=TEXT, size_bytes=BIGINT, collection_timestamp=TIMESTAMPTZ),
         lambda state: (
-            (usage.id, usage.collection, usage.size_bytes, _moment(usage.collected_at))
+            (usage.id, usage.collection, usage.size_bytes, as_datetime(usage.collected_at))
             for usage in state.storage_usages()
         ),
     ),

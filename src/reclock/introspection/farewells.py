@@ -4,9 +4,9 @@ expired."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 
-from reclock.algebra.timestamps import Timestamp
+from reclock.algebra.timestamps import Timestamp, as_datetime
 from reclock.protocol.introspection import IntrospectionType, Row, is_in_process
 
 KILLED = "its process ended without notice"
@@ -34,7 +34,7 @@ def farewells(
 ) -> Iterator[tuple[IntrospectionType, Row]]:
     """The rows of histories for what ``rows`` still holds in the name of a reporter that is
     gone."""
-    at = datetime.fromtimestamp(now / 1000, UTC)
+    at = as_datetime(now)
     for collection, (history, last) in LAST_ROWS.items():
         for row in rows.get(collection, {}):
             if str(row[0]) == name and (farewell := last(row, at)) is not None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import astuple
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -35,6 +35,7 @@ from reclock.algebra.relations import (
     TypeName,
     array,
 )
+from reclock.algebra.timestamps import as_datetime
 from reclock.algebra.zones import zones
 from reclock.catalog.acl import PUBLIC_ROLE_ID, AclItem, names
 from reclock.catalog.initial import SYSTEM_ROLE_ID
@@ -334,7 +335,7 @@ def _queries(state: CatalogState) -> Rows:
 
 def _time_zones(state: SystemState) -> Rows:
     """The zones of ``AT TIME ZONE``, with their present offsets."""
-    now = datetime.fromtimestamp(state.now() / 1000, UTC)
+    now = as_datetime(state.now())
     for name in zones().values():
         local = now.astimezone(ZoneInfo(name))
         yield (

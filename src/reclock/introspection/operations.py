@@ -4,10 +4,11 @@ lag."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import BIGINT, TEXT, TIMESTAMPTZ, array
+from reclock.algebra.timestamps import as_datetime
 from reclock.catalog.objects import ItemType
 from reclock.consensus.objects.statistics import Total
 from reclock.introspection.overview import full_name
@@ -52,7 +53,7 @@ def _totals(state: SystemState, type: ItemType) -> Iterator[tuple[Total, str]]:
 
 def _sources(state: SystemState) -> Rows:
     for total, name in _totals(state, ItemType.SOURCE):
-        at = datetime.fromtimestamp(total.last_at / 1000, UTC)
+        at = as_datetime(total.last_at)
         yield total.object_id, name, total.steps, total.offsets, total.updates, total.bytes, at
 
 
@@ -60,7 +61,7 @@ def _probes(state: SystemState) -> Rows:
     for id, frontier in state.frontiers().items():
         item = state.catalog.items.get(id)
         if item is not None and item.type is ItemType.SOURCE and frontier.probed_at is not None:
-            yield id, item.name, datetime.fromtimestamp(frontier.probed_at / 1000, UTC)
+            yield id, item.name, as_datetime(frontier.probed_at)
 
 
 def _audits(state: SystemState) -> Rows:
@@ -69,7 +70,7 @@ def _audits(state: SystemState) -> Rows:
     ids = {full_name(catalog, source): source.id for source in sources}
     for audit in state.audits():
         if (id := ids.get(audit.source)) is not None:
-            at = datetime.fromtimestamp(audit.at / 1000, UTC)
+            at = as_datetime(audit.at)
             audited_at = datetime.fromisoformat(audit.audited_at)
             checks = audit.failed, audit.waived
             yield id, at, audit.outcome, *checks, audit.rows, audited_at, audit.page

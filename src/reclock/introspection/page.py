@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader
 
-from reclock.algebra.timestamps import Timestamp
+from reclock.algebra.timestamps import Timestamp, as_datetime
 from reclock.errors import ReclockError
 from reclock.introspection.overview import ObjectDetail, Overview, Stair, WayOut
 from reclock.introspection.page_query import PROBLEM, RELOADS_S, PageQuery
@@ -95,7 +94,7 @@ def stairs_path(
 
 def moment(at: Timestamp) -> str:
     """``at`` in UTC, as ``2024-01-31 12:00:00``."""
-    return f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M:%S}"
+    return f"{as_datetime(at):%Y-%m-%d %H:%M:%S}"
 
 
 def duration(milliseconds: float) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 
 from reclock.algebra.object_ids import object_oid
 from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, OID, TEXT, TIMESTAMPTZ, array
-from reclock.algebra.timestamps import Timestamp
+from reclock.algebra.timestamps import Timestamp, as_datetime
 from reclock.introspection.backends import Backend
 from reclock.introspection.empty_catalogs import absent
 from reclock.introspection.privacy import HIDDEN
@@ -16,7 +16,7 @@ from reclock.introspection.views import views
 
 
 def _moment(at: Timestamp | None) -> datetime | None:
-    return None if at is None else datetime.fromtimestamp(at / 1000, UTC)
+    return None if at is None else as_datetime(at)
 
 
 def _visible(state: SystemState) -> Iterator[Backend]:

@@ -8,9 +8,9 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
-from reclock.algebra.timestamps import MINIMUM, Clock, Timestamp
+from reclock.algebra.timestamps import MINIMUM, Clock, Timestamp, as_datetime
 from reclock.introspection.types import HISTORIES
 from reclock.protocol.introspection import IntrospectionType, Recorder, Reporter, Row
 
@@ -83,7 +83,7 @@ class Reports:
                 session.role_id,
                 session.client_ip,
                 session.application_name,
-                _moment(session.connected_at),
+                as_datetime(session.connected_at),
             )
             self._sessions[session.id] = row
             if self._reporter is not None:
@@ -95,7 +95,7 @@ class Reports:
             if row is not None and self._reporter is not None:
                 self._reporter.append(IntrospectionType.SESSIONS, [(row, -1)])
                 self._reporter.append(
-                    IntrospectionType.SESSION_HISTORY, [((*row, _moment(self.clock())), 1)]
+                    IntrospectionType.SESSION_HISTORY, [((*row, as_datetime(self.clock())), 1)]
                 )
 
     def statement_ended(self, statement: StatementReport) -> None:
@@ -119,7 +119,7 @@ class Reports:
                 statement.error,
                 statement.rows,
                 round(statement.duration_ms, 3),
-                _moment(statement.began_at),
+                as_datetime(statement.began_at),
             )
             self._reporter.append(IntrospectionType.STATEMENTS, [(row, 1)])
 
@@ -147,10 +147,12 @@ class Reports:
         lags = self.lags_ms()
         if lags is not None:
             rows: list[Row] = [
-                (self.process, id, lag_ms // 1000, _moment(now)) for id, lag_ms in lags.items()
+                (self.process, id, lag_ms // 1000, as_datetime(now)) for id, lag_ms in lags.items()
             ]
             reporter.append(IntrospectionType.WALLCLOCK_LAG_HISTORY, [(row, 1) for row in rows])
-            self._trim_histories(reporter, _moment(now) - timedelta(milliseconds=self.retention_ms))
+            self._trim_histories(
+                reporter, as_datetime(now) - timedelta(milliseconds=self.retention_ms)
+            )
 
     def close(self) -> None:
         with self._guard:
@@ -169,7 +171,3 @@ class Reports:
 
         for collection in sorted(HISTORIES):
             reporter.delete(collection, is_old)
-
-
-def _moment(at: Timestamp) -> datetime:
-    return datetime.fromtimestamp(at / 1000, UTC)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from reclock.algebra.object_ids import object_oid
 from reclock.algebra.relations import BIGINT, OID, TEXT, TIMESTAMPTZ
+from reclock.algebra.timestamps import as_datetime
 from reclock.introspection.relation import Builtin, CatalogState, Rows, SystemState, desc
 
 
@@ -28,7 +27,7 @@ def _sinks(state: CatalogState) -> Rows:
 
 def _registrations(state: SystemState) -> Rows:
     for table in state.registrations():
-        entry, at = table.entry, datetime.fromtimestamp(table.at / 1000, UTC)
+        entry, at = table.entry, as_datetime(table.at)
         status = "failing" if table.error else "registered" if table.is_registered else "pending"
         place = table.sink_id, table.sink, entry.url, entry.namespace, entry.table
         yield *place, status, table.error, table.detail, table.hint, at

@@ -4,12 +4,11 @@ ones, and the ranges that sources skipped."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from functools import partial
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import TEXT, TIMESTAMPTZ
-from reclock.algebra.timestamps import Timestamp
+from reclock.algebra.timestamps import Timestamp, as_datetime
 from reclock.catalog.objects import ItemType, Kind
 from reclock.introspection.relation import SUBSOURCE, Builtin, Rows, SystemState, desc
 
@@ -19,7 +18,7 @@ _STATUS = desc(
 
 
 def _row(id: str, name: str, status: str, at: Timestamp, *error: str | None) -> tuple[object, ...]:
-    return id, name, status, *(error or (None, None, None)), datetime.fromtimestamp(at / 1000, UTC)
+    return id, name, status, *(error or (None, None, None)), as_datetime(at)
 
 
 def _current(type: ItemType, state: SystemState) -> Rows:

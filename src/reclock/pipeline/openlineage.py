@@ -11,7 +11,6 @@ import os
 import sys
 import threading
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
 from queue import Empty, Full, Queue
@@ -20,7 +19,7 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from reclock.algebra.timestamps import Timestamp
+from reclock.algebra.timestamps import Timestamp, as_datetime
 from reclock.definitions.lineage import Dataset, InputField, JobLineage, Output
 from reclock.pipeline.tick_reports import TickFailure, TickReport
 
@@ -82,7 +81,7 @@ def run_events(
     from openlineage.client.facet_v2 import error_message_run
     from openlineage.client.uuid import generate_static_uuid
 
-    start, end = (datetime.fromtimestamp(at / 1000, UTC) for at in (began, ended))
+    start, end = (as_datetime(at) for at in (began, ended))
     job_namespace = os.environ.get("OPENLINEAGE_NAMESPACE") or namespace
     events = []
     for name, job in jobs.items():

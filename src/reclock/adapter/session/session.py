@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from reclock.adapter.context.advisory_locks import SessionAdvisoryLocks
@@ -25,7 +24,7 @@ from reclock.adapter.statements.dispatch import execute
 from reclock.adapter.statements.tables.repeated_inserts import insert_rows
 from reclock.adapter.transaction.session_transactions import SessionTransactions, TransactionStatus
 from reclock.algebra.relations import ScalarType
-from reclock.algebra.timestamps import Timestamp
+from reclock.algebra.timestamps import Timestamp, as_datetime
 from reclock.errors import ReclockError, TransactionActive
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -234,9 +233,9 @@ class Session:
             replace(
                 self.variables.names,
                 installation_id=stores.mark.id,
-                now=lambda: datetime.fromtimestamp(self.transactions.now / 1000, UTC),
-                started_at=datetime.fromtimestamp(stores.opened_at / 1000, UTC),
-                clock=lambda: datetime.fromtimestamp(stores.clock() / 1000, UTC),
+                now=lambda: as_datetime(self.transactions.now),
+                started_at=as_datetime(stores.opened_at),
+                clock=lambda: as_datetime(stores.clock()),
             ),
         )
 

@@ -6,42 +6,15 @@ from dataclasses import replace
 from functools import partial
 
 from reclock.adapter.context.results import Result
-from reclock.adapter.planning.authorization import AuthorizationContext, Requirements, requires
 from reclock.adapter.query.queries import run_query
 from reclock.adapter.statement_context import StatementContext, executes
 from reclock.adapter.statements.definition import change_catalog
-from reclock.adapter.transaction.catalog_change import CatalogChange, defines
 from reclock.adapter.transaction.ddl_transaction import DdlStatement
 from reclock.adapter.transaction.transaction import Transaction
-from reclock.catalog.objects import ItemType, Kind
 from reclock.errors import DomainViolation
 from reclock.sql.statements.query.values import Select
-from reclock.sql.statements.types.domains_plan import AlterDomain, CreateDomain
+from reclock.sql.statements.types.domains_plan import AlterDomain
 from reclock.sql.statements.types.domains_syntax import AlterDomainStatement
-
-
-@requires(CreateDomain)
-def _(statement: CreateDomain, context: AuthorizationContext) -> Requirements:
-    return context.require(*context.creating(statement.name))
-
-
-@defines(CreateDomain)
-def _(statement: CreateDomain, change: CatalogChange) -> None:
-    id = change.insert(statement.name, ItemType.TYPE, statement.create_sql)
-    change.audit("create", "type", statement.name, id=id, create_sql=statement.create_sql)
-
-
-@requires(AlterDomain)
-def _(statement: AlterDomain, context: AuthorizationContext) -> Requirements:
-    return context.require(owner_of=((Kind.ITEM, statement.id),))
-
-
-@defines(AlterDomain)
-def _(statement: AlterDomain, change: CatalogChange) -> None:
-    change.redefine(statement.id, statement.create_sql)
-    for id, create_sql in statement.built_again:
-        change.replace_item(id, create_sql)
-    change.audit("alter", "type", statement.name, create_sql=statement.create_sql)
 
 
 @executes(AlterDomain)

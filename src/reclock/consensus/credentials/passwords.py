@@ -12,9 +12,8 @@ from collections.abc import Iterable, Mapping
 
 import sqlalchemy as sa
 
-from reclock.consensus.database.store import Consensus, metadata
-from reclock.consensus.leadership import fence
-from reclock.consensus.leadership.fence import Leadership
+from reclock.consensus.database.store import metadata
+from reclock.consensus.leadership.fence import FencedWriter
 
 _passwords = sa.Table(
     "reclock_passwords",
@@ -25,12 +24,8 @@ _passwords = sa.Table(
 )
 
 
-class Passwords:
+class Passwords(FencedWriter):
     """The verifiers by reference."""
-
-    def __init__(self, consensus: Consensus, leadership: Leadership) -> None:
-        self._consensus = consensus
-        self._leadership = leadership
 
     def get_all(self) -> dict[str, str]:
         return self._consensus.read(
@@ -43,21 +38,19 @@ class Passwords:
         """Store new verifiers by reference. They are durable when this returns."""
 
         def write(connection: sa.Connection) -> None:
-            fence.check(connection, self._leadership)
             for reference, verifier in verifiers.items():
                 connection.execute(
                     sa.insert(_passwords).values(role_id=reference, verifier=verifier)
                 )
 
-        self._consensus.transact(write)
+        self._write(write)
 
     def forget(self, references: Iterable[str]) -> None:
         """Delete the verifiers that still exist."""
 
         def write(connection: sa.Connection) -> None:
-            fence.check(connection, self._leadership)
             connection.execute(
                 sa.delete(_passwords).where(_passwords.c.role_id.in_(list(references)))
             )
 
-        self._consensus.transact(write)
+        self._write(write)

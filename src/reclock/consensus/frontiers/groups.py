@@ -38,8 +38,7 @@ from reclock.consensus.frontiers.tables import (
     read_holds,
     restarts,
 )
-from reclock.consensus.leadership import fence
-from reclock.consensus.leadership.fence import Leadership
+from reclock.consensus.leadership.fence import FencedWriter, Leadership
 from reclock.errors import (
     InternalError,
     NothingClaimed,
@@ -53,13 +52,12 @@ __all__ = ["Claim", "Frontiers", "GroupFrontier", "Payload"]
 T = TypeVar("T")
 
 
-class Frontiers:
+class Frontiers(FencedWriter):
     """The frontier groups, as an actor of one epoch reads and moves them. Every write raises
     ``Fenced`` once the epoch is over."""
 
     def __init__(self, consensus: Consensus, leadership: Leadership) -> None:
-        self._consensus = consensus
-        self._leadership = leadership
+        super().__init__(consensus, leadership)
         self.rounds = RefreshRounds(consensus, leadership)
         """The transactions of refreshes of many indexes."""
 
@@ -389,9 +387,6 @@ class Frontiers:
 
     def _lease(self, connection: sa.Connection, lease_ms: int) -> Timestamp:
         return Timestamp(self._consensus.now(connection) + lease_ms)
-
-    def _write(self, work: Callable[[sa.Connection], T]) -> T:
-        return self._consensus.transact(fence.guard(self._leadership, work))
 
 
 def _get_own(connection: sa.Connection, group: str, claim: Claim) -> GroupFrontier:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -11,10 +11,8 @@ import sqlalchemy as sa
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.consensus.database.batches import batches
-from reclock.consensus.database.store import Consensus
 from reclock.consensus.frontiers.tables import earliest_holds, get_groups, held_groups, read_holds
-from reclock.consensus.leadership import fence
-from reclock.consensus.leadership.fence import Leadership
+from reclock.consensus.leadership.fence import FencedWriter
 from reclock.errors import InternalError, NotReadable, ReadHoldLost, UnknownCollection
 
 T = TypeVar("T")
@@ -32,13 +30,9 @@ class ReadHold:
     lease_until: Timestamp | None
 
 
-class ReadHolds:
+class ReadHolds(FencedWriter):
     """Read holds of an actor of one epoch. Leases are measured on the database's clock. Expired
     holds are deleted."""
-
-    def __init__(self, consensus: Consensus, leadership: Leadership) -> None:
-        self._consensus = consensus
-        self._leadership = leadership
 
     def acquire(
         self, groups: Iterable[str], at: Timestamp, *, owner: str, lease_ms: int | None
@@ -174,9 +168,6 @@ class ReadHolds:
 
     def _lease(self, connection: sa.Connection, lease_ms: int | None) -> Timestamp | None:
         return None if lease_ms is None else Timestamp(self._consensus.now(connection) + lease_ms)
-
-    def _write(self, work: Callable[[sa.Connection], T]) -> T:
-        return self._consensus.transact(fence.guard(self._leadership, work))
 
 
 def _lasting(now: Timestamp) -> sa.ColumnElement[bool]:

@@ -7,7 +7,7 @@ claimed fails, and the others of its round go on.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -15,7 +15,6 @@ import sqlalchemy as sa
 
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.consensus.database.batches import batches
-from reclock.consensus.database.store import Consensus
 from reclock.consensus.frontiers.claims import Claim, GroupFrontier, Payload, claim_conflict
 from reclock.consensus.frontiers.tables import (
     UNCLAIMED,
@@ -26,8 +25,7 @@ from reclock.consensus.frontiers.tables import (
     owners_of_holds,
     read_holds,
 )
-from reclock.consensus.leadership import fence
-from reclock.consensus.leadership.fence import Leadership
+from reclock.consensus.leadership.fence import FencedWriter
 from reclock.errors import InternalError, ReclockError, SinceHeld, UnknownCollection, UpperMismatch
 
 T = TypeVar("T")
@@ -62,13 +60,9 @@ class Publication:
     since: Timestamp = MINIMUM
 
 
-class RefreshRounds:
+class RefreshRounds(FencedWriter):
     """The frontiers of indexes, as an actor of one epoch moves many of them. Every write raises
     ``Fenced`` once the epoch is over."""
-
-    def __init__(self, consensus: Consensus, leadership: Leadership) -> None:
-        self._consensus = consensus
-        self._leadership = leadership
 
     def look(self, groups: Iterable[str], owners: Iterable[str]) -> RoundState:
         """Unknown groups are absent."""
@@ -165,9 +159,6 @@ class RefreshRounds:
             return answers
 
         return self._write(work) if publications else {}
-
-    def _write(self, work: Callable[[sa.Connection], T]) -> T:
-        return self._consensus.transact(fence.guard(self._leadership, work))
 
 
 def _refusal(request: ClaimRequest, current: GroupFrontier | None) -> ReclockError | None:

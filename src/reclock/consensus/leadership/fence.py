@@ -10,7 +10,7 @@ from typing import TypeVar
 import sqlalchemy as sa
 
 from reclock.consensus.database.compiled import CompiledStatement
-from reclock.consensus.database.store import metadata
+from reclock.consensus.database.store import Consensus, metadata
 from reclock.errors import Fenced, LeadershipUnknown
 
 T = TypeVar("T")
@@ -97,3 +97,15 @@ def guard(writer: Leadership, work: Callable[[sa.Connection], T]) -> Callable[[s
         return work(connection)
 
     return guarded
+
+
+class FencedWriter:
+    """A part of consensus, as an actor of one epoch reads and writes it."""
+
+    def __init__(self, consensus: Consensus, leadership: Leadership) -> None:
+        self._consensus = consensus
+        self._leadership = leadership
+
+    def _write(self, work: Callable[[sa.Connection], T]) -> T:
+        """The result of ``work``, in one transaction. Raises ``Fenced`` once the epoch is over."""
+        return self._consensus.transact(guard(self._leadership, work))

@@ -14,9 +14,8 @@ import sqlalchemy as sa
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import Timestamp
-from reclock.consensus.database.store import Consensus, metadata
-from reclock.consensus.leadership import fence
-from reclock.consensus.leadership.fence import Leadership
+from reclock.consensus.database.store import metadata
+from reclock.consensus.leadership.fence import FencedWriter
 
 _pending = sa.Table(
     "reclock_leftovers",
@@ -49,12 +48,8 @@ class PendingCleanup:
         return replace(self, error=error, detail=detail, at=at)
 
 
-class PendingCleanups:
+class PendingCleanups(FencedWriter):
     """The pending cleanup of an environment. Writes need the current epoch."""
-
-    def __init__(self, consensus: Consensus, leadership: Leadership) -> None:
-        self._consensus = consensus
-        self._leadership = leadership
 
     def get_all(self) -> list[PendingCleanup]:
         """All entries, oldest attempt first."""
@@ -79,7 +74,6 @@ class PendingCleanups:
         cleanups = list(cleanups)
 
         def write(connection: sa.Connection) -> None:
-            fence.check(connection, self._leadership)
             sources = [cleanup.source_id for cleanup in cleanups]
             connection.execute(sa.delete(_pending).where(_pending.c.source_id.in_(sources)))
             for cleanup in cleanups:
@@ -87,27 +81,25 @@ class PendingCleanups:
                 connection.execute(sa.insert(_pending).values(**row))
 
         if cleanups:
-            self._consensus.transact(write)
+            self._write(write)
 
     def failed(self, cleanup: PendingCleanup) -> None:
         """Record a failed attempt, unless another actor has deleted the entry meanwhile."""
         attempt = {"at": cleanup.at, "error": cleanup.error, "detail": cleanup.detail}
 
         def write(connection: sa.Connection) -> None:
-            fence.check(connection, self._leadership)
             connection.execute(
                 sa.update(_pending)
                 .where(_pending.c.source_id == cleanup.source_id)
                 .values(**attempt)
             )
 
-        self._consensus.transact(write)
+        self._write(write)
 
     def forget(self, source_id: GlobalId) -> None:
         """Delete the entry, because the upstream has nothing left for the source."""
 
         def write(connection: sa.Connection) -> None:
-            fence.check(connection, self._leadership)
             connection.execute(sa.delete(_pending).where(_pending.c.source_id == source_id))
 
-        self._consensus.transact(write)
+        self._write(write)

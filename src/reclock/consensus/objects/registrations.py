@@ -15,9 +15,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from reclock.algebra.timestamps import Timestamp
-from reclock.consensus.database.store import Consensus, metadata
-from reclock.consensus.leadership import fence
-from reclock.consensus.leadership.fence import Leadership
+from reclock.consensus.database.store import metadata
+from reclock.consensus.leadership.fence import FencedWriter
 
 _registrations = sa.Table(
     "reclock_registration",
@@ -68,12 +67,8 @@ class RegisteredTable:
     hint: str | None = None
 
 
-class Registrations:
+class Registrations(FencedWriter):
     """The registrations of an environment. Writes need the current epoch."""
-
-    def __init__(self, consensus: Consensus, leadership: Leadership) -> None:
-        self._consensus = consensus
-        self._leadership = leadership
 
     def get_all(self) -> dict[str, RegisteredTable]:
         """Every registration, by the id of its sink."""
@@ -99,7 +94,7 @@ class Registrations:
                     connection.execute(sa.insert(_registrations).values(**_encoded(table)))
             return table
 
-        return self._consensus.transact(fence.guard(self._leadership, write))
+        return self._write(write)
 
 
 def _encoded(table: RegisteredTable) -> dict[str, object]:

@@ -8,18 +8,12 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from reclock.consensus.database.store import Consensus
 from reclock.consensus.frontiers.tables import restarts
-from reclock.consensus.leadership import fence
-from reclock.consensus.leadership.fence import Leadership
+from reclock.consensus.leadership.fence import FencedWriter
 
 
-class RestartRequests:
+class RestartRequests(FencedWriter):
     """The requests of an environment, as an actor of one epoch writes them."""
-
-    def __init__(self, consensus: Consensus, leadership: Leadership) -> None:
-        self._consensus = consensus
-        self._leadership = leadership
 
     def of(self, group: str) -> dict[str, int]:
         """The number of the newest requested reading, by the name of the partition."""
@@ -30,11 +24,10 @@ class RestartRequests:
         """Store a request durably. It replaces one for an earlier reading. Raises ``Fenced``."""
 
         def write(connection: sa.Connection) -> None:
-            fence.check(connection, self._leadership)
             same = (restarts.c.group_id == group) & (restarts.c.partition == partition)
             connection.execute(sa.delete(restarts).where(same))
             connection.execute(
                 sa.insert(restarts).values(group_id=group, partition=partition, reading=reading)
             )
 
-        self._consensus.transact(write)
+        self._write(write)

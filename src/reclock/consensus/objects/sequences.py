@@ -13,9 +13,8 @@ from typing import TypeVar
 import sqlalchemy as sa
 
 from reclock.algebra.sequences import SequencePosition
-from reclock.consensus.database.store import Consensus, metadata
-from reclock.consensus.leadership import fence
-from reclock.consensus.leadership.fence import Leadership
+from reclock.consensus.database.store import metadata
+from reclock.consensus.leadership.fence import FencedWriter
 
 _T = TypeVar("_T")
 
@@ -28,12 +27,8 @@ sequences = sa.Table(
 )
 
 
-class Sequences:
+class Sequences(FencedWriter):
     """The positions of an environment, as an actor of one epoch writes them."""
-
-    def __init__(self, consensus: Consensus, leadership: Leadership) -> None:
-        self._consensus = consensus
-        self._leadership = leadership
 
     def update(
         self, id: str, change: Callable[[SequencePosition | None], tuple[SequencePosition, _T]]
@@ -45,7 +40,6 @@ class Sequences:
         """
 
         def write(connection: sa.Connection) -> _T:
-            fence.check(connection, self._leadership)
             query = sa.select(sequences).where(sequences.c.id == id).with_for_update()
             row = connection.execute(query).first()
             position, result = change(
@@ -60,7 +54,7 @@ class Sequences:
                 )
             return result
 
-        return self._consensus.transact(write)
+        return self._write(write)
 
     def positions(self) -> Mapping[str, SequencePosition]:
         """Of all sequences that were used."""

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from reclock.algebra.timestamps import Timestamp
-from reclock.consensus.database.store import Consensus, metadata
-from reclock.consensus.leadership import fence
-from reclock.consensus.leadership.fence import Leadership
+from reclock.consensus.database.store import metadata
+from reclock.consensus.leadership.fence import FencedWriter
 
 _statistics = sa.Table(
     "reclock_statistics",
@@ -49,12 +48,8 @@ class Total:
     bytes: int
 
 
-class Statistics:
+class Statistics(FencedWriter):
     """The counters, as an actor of one epoch updates them."""
-
-    def __init__(self, consensus: Consensus, leadership: Leadership) -> None:
-        self._consensus = consensus
-        self._leadership = leadership
 
     def add(self, moved: Mapping[str, Moved]) -> None:
         """Count steps, by object. A step at or before the object's last counted one was counted
@@ -81,7 +76,7 @@ class Statistics:
                     )
 
         if moved:
-            self._consensus.transact(fence.guard(self._leadership, work))
+            self._write(work)
 
     def get_all(self) -> list[Total]:
         def work(connection: sa.Connection) -> list[Total]:

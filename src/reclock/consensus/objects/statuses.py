@@ -10,9 +10,8 @@ import sqlalchemy as sa
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.consensus.database.batches import batches
-from reclock.consensus.database.store import Consensus, metadata
-from reclock.consensus.leadership import fence
-from reclock.consensus.leadership.fence import Leadership
+from reclock.consensus.database.store import metadata
+from reclock.consensus.leadership.fence import FencedWriter
 
 
 def _status_columns() -> tuple[sa.Column[Any], ...]:
@@ -75,13 +74,9 @@ class Status:
         }
 
 
-class Statuses:
+class Statuses(FencedWriter):
     """The statuses, as an actor of one epoch records them. A status equal to the current one adds
     nothing."""
-
-    def __init__(self, consensus: Consensus, leadership: Leadership) -> None:
-        self._consensus = consensus
-        self._leadership = leadership
 
     def record(
         self,
@@ -115,7 +110,7 @@ class Statuses:
             connection.execute(sa.insert(_current), rows)
             connection.execute(sa.insert(_history), rows)
 
-        self._consensus.transact(fence.guard(self._leadership, work))
+        self._write(work)
 
     def forget(self, names: Iterable[str]) -> None:
         """Delete the current statuses of these names. Their history stays."""
@@ -125,7 +120,7 @@ class Statuses:
             for some in batches(dropped):
                 connection.execute(sa.delete(_current).where(_current.c.name.in_(some)))
 
-        self._consensus.transact(fence.guard(self._leadership, work))
+        self._write(work)
 
     def prune(self, before: Timestamp) -> int:
         """Delete the history before ``before``. Returns the number of entries. Current statuses
@@ -134,7 +129,7 @@ class Statuses:
         def work(connection: sa.Connection) -> int:
             return connection.execute(sa.delete(_history).where(_history.c.at < before)).rowcount
 
-        return self._consensus.transact(fence.guard(self._leadership, work))
+        return self._write(work)
 
     def current(self, names: Iterable[str] | None = None) -> dict[str, Status]:
         """The current status of each of the names, or of all. Names without a status are absent."""
