@@ -13,6 +13,6 @@ def bytes_of(value: str) -> int:
     """The bytes that the text says. Raises ``ValueError``."""
     match = re.fullmatch(r"(\d{1,12})\s*([kmgt]?b)?", value.strip().lower())
     if match is None:
-        raise ValueError("bytes, as a whole number, perhaps with B, kB, MB, GB or TB behind it")
+        raise ValueError("bytes, as a whole number, perhaps with B, kB, MB, GB or TB after it")
     units = {unit.lower(): size for unit, size in BYTE_UNITS.items()}
     return int(match[1]) * units[match[2] or "b"]

@@ -30,7 +30,7 @@ class JsonCurrent:
 
 @dataclass(frozen=True, slots=True)
 class JsonLast:
-    """``last``, the last index of the array whose subscript it stands in."""
+    """``last``, the last index of the array whose subscript it is in."""
 
 
 @dataclass(frozen=True, slots=True)

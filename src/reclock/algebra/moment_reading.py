@@ -82,5 +82,5 @@ def _moment(text: str) -> tuple[datetime, timedelta | None]:
 
 
 def _has_zone(name: str | None) -> bool:
-    """Whether what stands in the place of a zone is none, an offset, or the name of a zone."""
+    """Whether there is no zone, an offset, or the name of a zone."""
     return name is None or name[0] in "+-" or zone_name(name) is not None

@@ -22,7 +22,7 @@ _END = "\0"
 
 @dataclass(frozen=True, slots=True)
 class NumberFormat:
-    """``keys_in_order`` are keywords and single characters. A ``sign`` is ``S`` before or behind
+    """``keys_in_order`` are keywords and single characters. A ``sign`` is ``S`` before or after
     the number, or none."""
 
     keys_in_order: tuple[tuple[str, bool], ...]

@@ -22,7 +22,7 @@ class _Reader:
         self._text, self._form, self._at = text, form, 0
         self._sign, self._digits = " ", ""
         self._point: int | None = None
-        """How many digits stand before the point."""
+        """How many digits there are before the point."""
 
     def read(self) -> str:
         for key, is_key in self._form.keys_in_order:

@@ -91,7 +91,7 @@ _MOST_HOURS_AHEAD = 15
 
 
 def numeric_offset(zone: str) -> timedelta | None:
-    """How far ahead of UTC ``+05:30`` is, behind a moment; None if no zone is so far."""
+    """How far ahead of UTC ``+05:30`` is, after a moment; None if no zone is so far."""
     match = _NUMERIC.fullmatch(zone)
     if match is None or int(match[2]) > _MOST_HOURS_AHEAD:
         return None

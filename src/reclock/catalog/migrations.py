@@ -36,7 +36,7 @@ def ladder() -> Mapping[int, Migration]:
         version = len(steps) + OLDEST_VERSION + 1
         if match is None or int(match[1]) != version:
             raise InternalError(
-                f'"{PACKAGE}.{module.name}" stands where the migration to version {version} should'
+                f'"{PACKAGE}.{module.name}" is in the place of the migration to version {version} should'
             )
         steps[version] = cast(
             Migration, importlib.import_module(f"{PACKAGE}.{module.name}").migrate

@@ -72,5 +72,5 @@ class Settings(
             raise ConfigurationError(
                 "reclock.toml is not TOML",
                 detail=str(invalid),
-                hint='text stands in quotes: log_level = "INFO"',
+                hint='text is written in quotes: log_level = "INFO"',
             ) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 class ReclockError(Exception):
     """The root. ``message`` is lowercase and names the object in double quotes; ``detail`` and
-    ``hint`` stand apart. ``sqlstate`` is that of the class if none is given."""
+    ``hint`` are separate. ``sqlstate`` is that of the class if none is given."""
 
     sqlstate = "XX000"
 

@@ -117,7 +117,7 @@ class AmbiguousFunction(ReclockError):
         hint = "cast the arguments to the types that are meant"
         if argument_types is None:
             written = f"function name {quoted_name(name)} is not unique"
-            hint = "write the types of its parameters in parentheses behind it"
+            hint = "write the types of its parameters in parentheses after it"
         elif is_operator:
             operands = (
                 f" {name} ".join(argument_types)
@@ -315,7 +315,7 @@ class PseudoTypeColumn(ReclockError):
 
 
 class AggregateNotAllowed(ReclockError):
-    """An aggregate function stands where rows are not grouped yet, or inside another aggregate."""
+    """An aggregate function is used where rows are not grouped yet, or inside another aggregate."""
 
     sqlstate = "42803"
 

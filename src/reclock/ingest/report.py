@@ -18,7 +18,7 @@ class IngestState(StrEnum):
     IDLE = "idle"
     """The upstream has nothing new; nothing is claimed."""
     NEW = "new"
-    """The upstream has something new, or a step stands; nothing was done about it."""
+    """The upstream has something new, or a step is unfinished; nothing was done about it."""
     STAGED = "staged"
     """A step waits for its audit."""
     BLOCKED = "blocked"

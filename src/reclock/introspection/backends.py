@@ -26,7 +26,7 @@ class Work:
 
 @dataclass(slots=True)
 class Backend:
-    """One session of a client. ``transaction`` answers ``idle``, or how its block stands; the calls
+    """One session of a client. ``transaction`` answers ``idle``, or the state of its block; the calls
     may come from any thread."""
 
     process_id: int

@@ -200,7 +200,7 @@ class PartitionOverview:
 
 @dataclass(frozen=True, slots=True)
 class ObjectDetail:
-    """An object, what it stands on and what stands on it, and its history of statuses, newest
+    """An object, what it depends on and what depends on it, and its history of statuses, newest
     first.
 
     Of a source: ``partitions`` lists those bound last, ``partition_count`` counts all of them.

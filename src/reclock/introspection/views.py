@@ -1,7 +1,7 @@
 """System relations that are views: one file of SQL each, ``sql/<schema>/<relation>.sql``.
 
-A comment of a name and a type, behind an output column or on a line of its own, declares the next
-column of the relation; ``!`` behind the name marks the columns of its key. ``columns of <view>``
+A comment of a name and a type, after an output column or on a line of its own, declares the next
+column of the relation; ``!`` after the name marks the columns of its key. ``columns of <view>``
 declares those of a view before it. Other comments are for readers.
 """
 

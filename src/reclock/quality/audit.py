@@ -138,7 +138,7 @@ def _audit(
     try:
         entries = [(slice_, *results) for slice_, results in zip(slices, audited, strict=True)]
         pages[:] = docs.publish(docs_root, entries, datetime.now(UTC))
-    except Exception as failure:  # the pages are for people: what was found stands without them
+    except Exception as failure:  # the pages are for people: the results are stored without them
         log.warning("data docs could not be written", root=str(docs_root), error=str(failure))
     return [replace(result, docs=page) for (result, _), page in zip(audited, pages, strict=True)]
 

@@ -63,7 +63,7 @@ class Cut:
 class Missing:
     """``count`` events of a ``transaction`` are missing. They ``are_gone`` for good if every
     partition in which they could arrive has events of later transactions. ``count`` is 0 if one of
-    its events lies behind an event of an unknown transaction."""
+    its events lies after an event of an unknown transaction."""
 
     transaction: str
     count: int
@@ -113,7 +113,7 @@ def cut(
         torn = next((place for place, ended in enumerate(complete) if ended.id in beyond), None)
         if torn is None:
             break
-        complete = complete[:torn]  # it has an event behind one that cannot be bound
+        complete = complete[:torn]  # it has an event after one that cannot be bound
     dropped = {
         partition: tuple(sorted(offset for offset in offsets if offset < uppers[partition]))
         for partition, offsets in repeated.items()

@@ -62,7 +62,7 @@ def milliseconds_of(value: str) -> int:
     """The value of a setting in milliseconds. Raises ``ValueError``."""
     match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,9})?)\s*([a-z]*)", value.strip())
     if match is None or (match[2] and match[2] not in _TIME_UNITS):
-        raise ValueError("milliseconds, or a number with us, ms, s, min, h or d behind it")
+        raise ValueError("milliseconds, or a number with us, ms, s, min, h or d after it")
     return round(Decimal(match[1]) * _TIME_UNITS[match[2] or "ms"])
 
 

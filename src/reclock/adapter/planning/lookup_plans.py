@@ -32,7 +32,7 @@ Binder: TypeAlias = Callable[[Sequence[Any]], T]
 
 def is_lookup(node: exp.Expr, planned: object) -> bool:
     """Whether every parameter stands alone on one side of an ``=`` in a filter of the plan, or, in
-    UPDATE, is a new value or added to one, and stands nowhere else in the plan. Each is written
+    UPDATE, is a new value or added to one, and is nowhere else in the plan. Each is written
     once, so that planning has used up none.
 
     Planning the statement with values then gives the same plan with these values in it, but for

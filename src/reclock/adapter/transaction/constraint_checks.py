@@ -166,7 +166,7 @@ class ConstraintChecks:
         *,
         is_new: bool,
     ) -> pa.Table:
-        """The keys with one of the hashes, each once, as columns, and behind them how many rows
+        """The keys with one of the hashes, each once, as columns, and then how many rows
         have it."""
         parts = [key.having(hashes, rows) for rows in written]
         if not is_new:

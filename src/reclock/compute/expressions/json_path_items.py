@@ -46,7 +46,7 @@ _KINDS = {"object": dict, "array": list, "string": str, "boolean": bool}
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where an expression stands: the whole document, the item that a filter looks at, the array of
+    """What an expression is evaluated in: the whole document, the item that a filter looks at, the array of
     a subscript, and whether the path is lax, so that it passes over what is not there."""
 
     root: Item
@@ -291,7 +291,7 @@ def _result(symbol: str, left: Decimal, right: Decimal) -> Decimal:
 
 
 def _scale_of_quotient(left: Decimal, right: Decimal) -> int:
-    """The digits behind the point that PostgreSQL's ``select_div_scale`` gives a quotient."""
+    """The digits after the point that PostgreSQL's ``select_div_scale`` gives a quotient."""
     weights = [(number.adjusted() // 4, number) for number in (left, right)]
     firsts = [int(abs(number).scaleb(-4 * weight)) for weight, number in weights]
     weight = weights[0][0] - weights[1][0] - (firsts[0] <= firsts[1])

@@ -18,7 +18,7 @@ from reclock.plan.totality import could_error
 
 @singledispatch
 def to_sql(scalar: Scalar, engine: str, columns: Sequence[str]) -> str:
-    """``scalar`` as SQL that can stand anywhere in an expression. ``columns`` spells the input's
+    """``scalar`` as SQL that is valid anywhere in an expression. ``columns`` spells the input's
     columns, in order."""
     raise InternalError(f"no scalar expression: {scalar!r}")
 

@@ -201,7 +201,7 @@ def _all(node: Get, engine: str, read: Sequence[str | None]) -> list[str]:
 def repeated(
     engine: str, counted: str, expressions: Sequence[str], carried: Sequence[str] = ()
 ) -> str:
-    """The rows of ``counted``, each ``n`` times, with its columns ``carried`` behind them. A
+    """The rows of ``counted``, each ``n`` times, followed by its columns ``carried``. A
     negative count means that the collection is damaged."""
     listed = ", ".join([select_list(expressions), *carried])
     n = _not_negative(engine, "n", "n")

@@ -3,7 +3,7 @@ follows from the group's changes alone, also when rows go; and of each row of an
 
 Of each group there is the number of its rows and, for each aggregate, parts that add up: counts and
 exact sums. A relation of them has the columns ``c0`` … (the group's keys), ``n`` (its rows) and
-``p0`` … (the parts). Several rows may stand for one group; their sum then counts.
+``p0`` … (the parts). A group may have several rows; their sum then counts.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ class PartialAggregates:
         )
 
     def _computed(self, engine: str) -> str:
-        """The arguments as columns of a SELECT list, behind those of the input ``i``."""
+        """The arguments as columns of a SELECT list, after those of the input ``i``."""
         names, width = columns(self.node.input, "i"), len(self.node.input.desc)
         arguments = [to_sql(argument, engine, names) for argument in self._arguments]
         return "".join(

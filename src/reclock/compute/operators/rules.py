@@ -195,7 +195,7 @@ class DeltaStep(Protocol):
 
 
 def carried(step: DeltaStep, alias: str = "") -> str:
-    """The columns that changes have behind those of the node, in a select list."""
+    """The columns that changes have after those of the node, in a select list."""
     prefix = f"{alias}." if alias else ""
     return ", ".join(
         f"{prefix}{name} AS {name}" for name in (("n", "t") if step.by_time else ("n",))

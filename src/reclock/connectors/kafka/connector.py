@@ -167,7 +167,7 @@ class Kafka:
         ]
 
     def _missing(self, topic: Topic, bound: Bound, partitions: Sequence[int]) -> dict[int, int]:
-        """The own ends of the partitions that end before what is bound."""
+        """The end offsets of the partitions that end before what is bound."""
         end = topic.end([p for p in partitions if p in bound])
         known = bound_incarnations(bound)
         return {p: offset for p, offset in end.items() if offset + known[p].base < bound[p][0]}

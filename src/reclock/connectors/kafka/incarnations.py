@@ -53,7 +53,7 @@ def current_incarnations(
 def follow_from_start(
     bound: Bound, topic_id: str, begin: Mapping[int, int], end: Mapping[int, int]
 ) -> list[Increment]:
-    """The increments that bind every partition's own offsets from 0 to ``end`` behind those that
+    """The increments that bind every partition's own offsets from 0 to ``end`` after those that
     are bound. Rows begin at the own offset ``begin``. Bound partitions that the topic lacks, or
     that are empty, get its evidence too."""
     increments = []
@@ -69,7 +69,7 @@ def follow_from_start(
 
 
 def follow_from_end(bound: Bound, end: Mapping[int, int]) -> list[Increment]:
-    """Increments without offsets, whose evidence says that the own offset ``end`` of each of these
+    """Increments without offsets, whose evidence says that the topic's offset ``end`` of each of these
     partitions follows what is bound."""
     increments = []
     for partition, end_offset in sorted(end.items()):

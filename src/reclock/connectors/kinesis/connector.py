@@ -228,7 +228,7 @@ class Kinesis:
         if is_ended and shard.ending is not None:
             upper = max(upper, base + shard.ending + 1)
         complete_at = int(self.now) if is_complete else arrived_at
-        if complete_at is None:  # only empty pages so far, and more behind them
+        if complete_at is None:  # only empty pages so far, and more after them
             return None
         is_fresh = current is not None and complete_at - current[2] < stream.retention_ms // 4
         if upper == lower and is_fresh and not is_ended:

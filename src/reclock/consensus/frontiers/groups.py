@@ -398,7 +398,7 @@ def _get_own(connection: sa.Connection, group: str, claim: Claim) -> GroupFronti
 
 def _not_published(connection: sa.Connection, claims: Mapping[str, Claim]) -> list[str]:
     """The ids of the claims that are not published yet. Raises ``ClaimConflict`` if a claim neither
-    stands nor was published last."""
+    exists nor was published last."""
     current = get_groups(connection, sorted(claims))
     standing = {group: frontier.claim.id for group, frontier in current.items() if frontier.claim}
     pending = {

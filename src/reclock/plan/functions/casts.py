@@ -303,7 +303,7 @@ def _from_text(engine: str, sql: str, source: ScalarType, target: ScalarType) ->
 
 
 def _with_full_zone(engine: str, sql: str) -> str:
-    """``+05`` and ``+0530`` behind a time of day as ``+05:00`` and ``+05:30``, without a blank
+    """``+05`` and ``+0530`` after a time of day as ``+05:00`` and ``+05:30``, without a blank
     before."""
     group = "$" if engine == "spark" else "\\"
     zone = string(engine, r"(:[0-9]{2}(?:\.[0-9]+)?) ?([-+][0-9]{2})(?::?([0-9]{2}))?$")

@@ -134,7 +134,7 @@ _PIECE = re.compile(
     r'|(?P<bare>\\"|.)',
     re.DOTALL,
 )
-"""Matches the next part of a format. Text that is no pattern stands for itself."""
+"""Matches the next part of a format. Text that is no pattern is itself."""
 
 
 def _pieces(format: object) -> Iterator[re.Match[str]]:
@@ -153,7 +153,7 @@ def names_zone(format: str) -> bool:
 
 
 def parts_of_zone(format: str) -> Iterator[tuple[str, bool]]:
-    """The format cut before and behind the patterns of a time zone: each part, and whether it is
+    """The format cut before and after the patterns of a time zone: each part, and whether it is
     one."""
     begin = 0
     for piece in _pieces(format):

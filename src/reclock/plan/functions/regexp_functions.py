@@ -59,7 +59,7 @@ def _separator(constants: Mapping[int, object], flags: int | None) -> RegularExp
 
 
 def _flags(count: int, first: int) -> int | None:
-    """Where the flags stand, if they are there: at ``first``, the last of ``count`` arguments."""
+    """Where the flags are, if there are any: at ``first``, the last of ``count`` arguments."""
     return first if count > first else None
 
 
@@ -138,7 +138,7 @@ def _replaced(
     ]
     if engine == "duckdb":
         if is_global and expression.may_be_empty and any(isinstance(part, str) for part in parts):
-            # RE2 finds no empty match right behind another match
+            # RE2 finds no empty match right after another match
             raise UnsupportedSql(
                 "replacing all matches of a regular expression that matches the empty text, by a "
                 "text, is not supported",
@@ -150,7 +150,7 @@ def _replaced(
         option = ", 'g'" if is_global else ""
         pattern = string(engine, expression.written(engine))
         return f"regexp_replace({text}, {pattern}, {string(engine, new)}{option})"
-    # Spark replaces every match: the first is found behind the shortest start
+    # Spark replaces every match: the first is found after the shortest start
     shift = 0 if is_global else 2
     quoted = {"\\": "\\\\", "$": "\\$"}
     new = "".join(
@@ -234,7 +234,7 @@ def _from_start(text: str, start: int, expression: RegularExpression) -> str:
         return text
     if expression.has_edges:
         raise UnsupportedSql(
-            "a regular expression with ^, $ or an edge of words behind a start is not supported"
+            "a regular expression with ^, $ or an edge of words after a start is not supported"
         )
     return f"substr({text}, {start})"
 

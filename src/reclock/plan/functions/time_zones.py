@@ -144,7 +144,7 @@ def _offset(engine: str) -> Writer:
 
 scalar(
     OFFSET,
-    "How far a local time is ahead of UTC at its moment, as it is written behind it.",
+    "How far a local time is ahead of UTC at its moment, as it is written after it.",
     exact(((TIMESTAMP, TIMESTAMPTZ), TEXT)),
     duckdb=_offset("duckdb"),
     spark=_offset("spark"),

@@ -128,7 +128,7 @@ class FunctionDefinition:
 
     @property
     def required(self) -> int:
-        """How many arguments a call needs: those behind have defaults."""
+        """How many arguments a call needs: the remaining ones have defaults."""
         return sum(parameter.default is None for parameter in self.parameters)
 
 
@@ -160,7 +160,7 @@ class DomainDefinition:
 
     @property
     def lineage(self) -> tuple[DomainDefinition, ...]:
-        """The domain, behind those that it is over."""
+        """The domains that it is over, then the domain itself."""
         return (*(self.parent.lineage if self.parent is not None else ()), self)
 
     @property

@@ -110,7 +110,7 @@ def scope_around(scope: Scope, indexes: Sequence[int], used: set[int] | None = N
 def planned_around(
     query: exp.Expr, scope: Scope, context: Context, operands: Sequence[TypedExpr] = ()
 ) -> tuple[PlannedQuery, tuple[TypedExpr, ...]]:
-    """``query`` for every row around, and what its columns behind the visible ones are of that row:
+    """``query`` for every row around, and what its columns after the visible ones are of that row:
     what it names, ``operands``."""
     candidates = named_around(query, scope, context)
     used: set[int] = set()

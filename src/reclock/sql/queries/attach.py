@@ -84,7 +84,7 @@ def attach(plan: Plan, expressions: Sequence[TypedExpr]) -> tuple[Plan, list[Typ
         return with_children(part, placed)
 
     def change_around(part: TypedExpr) -> TypedExpr | None:
-        # Within conditions, what stands in the place of a subquery is of the row around.
+        # Within conditions, what replaces a subquery is of the row around.
         return to_outer(place(part)) if isinstance(part, SubqueryValue) else None
 
     placed = [rewrite(expression, change) for expression in expressions]

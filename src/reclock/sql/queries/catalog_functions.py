@@ -93,7 +93,7 @@ def _of_function(column: str) -> str:
 
 CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
     # name: types of arguments, how many must be there, the expression
-    # What names stand for that are no constants, without their quotes: of relations with their
+    # What names mean that are no constants, without their quotes: of relations with their
     # schemas or as they are shown.
     "regnamespace_named": ((TEXT,), 1, _number("pg_catalog.pg_namespace", "nspname = argument1")),
     "database_named": ((TEXT,), 1, _number("pg_catalog.pg_database", "datname = argument1")),

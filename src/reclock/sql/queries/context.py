@@ -109,7 +109,7 @@ class PlannedQuery:
     by.
 
     ``untyped`` are positions of constants that were made text because nothing said otherwise.
-    ``outer_width`` columns behind the visible ones say which row around each is for; LIMIT counts for each
+    ``outer_width`` columns after the visible ones say which row around each is for; LIMIT counts for each
     of these.
     """
 

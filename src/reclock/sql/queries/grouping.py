@@ -186,7 +186,7 @@ def of_every_row(around: Plan, groups: Plan) -> Plan:
 
 
 def makes_groups(expression: TypedExpr) -> bool:
-    """Whether an aggregate stands in ``expression``, or beside a subquery in it."""
+    """Whether ``expression`` has an aggregate outside of its subqueries."""
     return any(_parts_of_kind([expression], kind) for kind in (AggregateCall, GroupingCall))
 
 

@@ -98,7 +98,7 @@ def join_words(node: exp.Join) -> tuple[str, str, str]:
 def with_missing_rows(
     left: ScopedPlan, right: ScopedPlan, kind: JoinKind
 ) -> tuple[ScopedPlan, ScopedPlan]:
-    """The two sides with the scopes that they have behind a join of this kind."""
+    """The two sides with the scopes that they have after a join of this kind."""
     if kind in (JoinKind.RIGHT, JoinKind.FULL):
         left = replace(left, scope=left.scope.with_missing_rows())
     if kind in (JoinKind.LEFT, JoinKind.FULL):
@@ -113,7 +113,7 @@ def join_conditions(on: exp.Expr | None, scope: Scope, context: Context) -> list
 
 
 def filtered(relation: ScopedPlan, conditions: Sequence[TypedExpr]) -> ScopedPlan:
-    """The rows of ``relation`` that meet ``conditions``, in which subqueries may stand."""
+    """The rows of ``relation`` that meet ``conditions``, which may have subqueries."""
     if any(has(condition, OuterRef) for condition in conditions):
         raise correlated_error()
     plan, placed = attach(relation.plan, conditions)
@@ -190,7 +190,7 @@ def _same(left: Plan, of_left: Sequence[int], right: Plan, of_right: Sequence[in
 
 
 def _with_columns(plan: Plan, expressions: Sequence[TypedExpr]) -> Plan:
-    """``plan`` with the values of ``expressions``, in which subqueries stand, as its last
+    """``plan`` with the values of ``expressions``, which have subqueries, as its last
     columns."""
     wide, placed = attach(plan, expressions)
     return map_columns(wide, scalars_of(placed))

@@ -72,7 +72,7 @@ def zoned(call: Call[TypedExpr]) -> TypedExpr | None:
         ):
             raise UnsupportedSql(
                 f"{call.function} of a moment by a column is supported in UTC only",
-                hint="write AT TIME ZONE behind the moment",
+                hint="write AT TIME ZONE after the moment",
             )
         case Call("date_trunc", (unit, moment)) if moment.type == TIMESTAMPTZ:
             zone = session_zone()

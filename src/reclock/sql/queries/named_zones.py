@@ -23,7 +23,7 @@ def truncated_in_zone(unit: Planned, moment: Planned, zone: Planned) -> TypedExp
 def zone_of_parts(zone: Planned) -> TypedExpr:
     """The zone of ``make_timestamptz`` as ``AT TIME ZONE`` reads it.
 
-    A number says there how far the zone is ahead of UTC, as it does behind a moment; ``AT TIME
+    A number says there how far the zone is ahead of UTC, as it does after a moment; ``AT TIME
     ZONE`` reads the opposite. Raises ``InvalidOption`` for a number without a sign or beyond the
     offsets of moments.
     """

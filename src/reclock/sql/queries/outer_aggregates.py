@@ -35,7 +35,7 @@ from reclock.sql.syntax.consumption import tracked_copy
 from reclock.sql.syntax.dialect import to_sql
 
 OF_SUBQUERY = "aggregate of its subquery"
-"""Marks a call that the planner wrote: it belongs to the query that it stands in, whatever columns
+"""Marks a call that the planner wrote: it belongs to the query that it is in, whatever columns
 it has."""
 
 _MARK = "outer aggregate"
@@ -43,7 +43,7 @@ _marks = count()
 
 
 class OuterAggregate(UnsupportedSql):
-    """The aggregate ``node`` has columns of a query around the one that it stands in, and no
+    """The aggregate ``node`` has columns of a query around the one that it is in, and no
     others."""
 
     def __init__(self, node: exp.Expr) -> None:
@@ -184,7 +184,7 @@ def _marked(node: exp.Select) -> exp.Select:
 
 
 def _with_column(node: exp.Select, mark: int, name: str) -> exp.Select:
-    """A copy with a column in place of the call with ``mark``. What it stands in keeps its name."""
+    """A copy with a column in place of the call with ``mark``. What contains it keeps its name."""
     copied = tracked_copy(node)
     for part in [part for part in _calls(copied) if part.meta.get(_MARK) == mark]:
         item = part

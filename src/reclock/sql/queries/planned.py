@@ -90,7 +90,7 @@ class Elements:
 
 @dataclass(frozen=True, slots=True)
 class InWindow:
-    """A window function, or an aggregate over a window, as it stands in a select list. Never leaves
+    """A window function, or an aggregate over a window, as it is in a select list. Never leaves
     planning.
 
     ``function`` is without columns; ``arguments`` are its value, default and offset, or those of the
@@ -111,7 +111,7 @@ class InWindow:
 
 @dataclass(frozen=True, slots=True)
 class SubqueryValue:
-    """A subquery as it stands in an expression, until it is joined. Never leaves planning.
+    """A subquery as it is in an expression, until it is joined. Never leaves planning.
 
     Of ``plan``'s rows at most one meets ``conditions`` for a row of the query around it, and
     exactly one if ``is_exactly_one``. In ``conditions`` and ``result`` the row around is an

@@ -103,7 +103,7 @@ def with_ctes(node: exp.Expr, context: Context) -> Context:
 
 
 def ctes_in_order(clause: exp.With) -> list[exp.CTE]:
-    """The queries of WITH, each behind those that it reads. Raises ``DuplicateAlias``."""
+    """The queries of WITH, each after those that it reads. Raises ``DuplicateAlias``."""
     reject_unsupported(clause, "expressions", "recursive")
     names = set()
     for cte in clause.expressions:
@@ -241,7 +241,7 @@ def _combined(node: exp.SetOperation, plans: list[Plan]) -> Plan:
 
 def _values(node: exp.Values, context: Context, hints: Hints) -> PlannedQuery:
     if not all(isinstance(row, exp.Tuple) for row in node.expressions):
-        raise SqlSyntaxError("a row of VALUES stands in parentheses")
+        raise SqlSyntaxError("a row of VALUES is written in parentheses")
     rows = [row.expressions for row in node.expressions]
     width = len(rows[0])
     if any(len(row) != width for row in rows):

@@ -117,7 +117,7 @@ def plan_recursive(
     """The rows of the WITH query ``cte``, whose union is ``node``. ``context`` is that of the
     union, with its own WITH.
 
-    ``outer_width`` columns, behind those of the query, say which row around each row is for. Raises
+    ``outer_width`` columns, after those of the query, say which row around each row is for. Raises
     ``TypeMismatch``, ``UnsupportedSql``.
     """
     name = _name(cte)

@@ -48,7 +48,7 @@ def _is_ordered(query: exp.Expr, ordered_ctes: Collection[str]) -> bool:
 
 
 def _with_ordered(clause: exp.With | None, ordered_ctes: Collection[str]) -> Collection[str]:
-    """``ordered_ctes`` behind the queries of WITH, which may have the names of others."""
+    """``ordered_ctes`` after the queries of WITH, which may have the names of others."""
     ordered = set(ordered_ctes)
     for cte in clause.expressions if clause is not None else ():
         name = fold(cte.args["alias"].this)

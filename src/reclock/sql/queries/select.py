@@ -262,7 +262,7 @@ def _items(
 def _columns(
     select: LiftedSelect, items: Sequence[SelectItem[TypedExpr]]
 ) -> tuple[_Columns[TypedExpr], list[Ordering]]:
-    """What the clauses behind FROM compute, and the directions of ORDER BY."""
+    """What the clauses after FROM compute, and the directions of ORDER BY."""
     node, context = select.node, select.context
     orderings = list(node.args["order"].expressions) if node.args.get("order") else []
     order = [
@@ -385,7 +385,7 @@ def _shape(
 
 
 def _first_rows(plan: Plan, columns: _Columns[TypedExpr], directions: Sequence[Ordering]) -> Plan:
-    """The first row of ``plan`` in each group of DISTINCT ON, and behind its columns the values
+    """The first row of ``plan`` in each group of DISTINCT ON, and after its columns the values
     that they were sorted by."""
     width = len(plan.desc)
     scalars = scalars_of([*columns.around, *columns.order, *columns.unique_on])

@@ -72,7 +72,7 @@ def select_order(
 def select_list(
     expressions: Sequence[exp.Expr], scope: Scope, context: Context, clause: str
 ) -> list[tuple[str, TypedExpr]]:
-    """The names and scalars of a list that stands outside of a SELECT; no aggregates."""
+    """The names and scalars of a list outside of a SELECT; no aggregates."""
     expr_context = ExprContext(scope, SubqueryPlanner(context), clause)
     return [
         (item.name, default_to_text(item.value))
@@ -116,7 +116,7 @@ def select_items(node: exp.Expr, expr_context: ExprContext) -> list[SelectItem[P
 
 
 def _star_within(node: exp.Expr) -> exp.Expr:
-    """The star that stands in parentheses, or before AS, both of which mean nothing there; any
+    """The star in parentheses, or before AS, both of which mean nothing there; any
     other ``node`` itself."""
     inner = node
     while isinstance(inner, exp.Paren | exp.Alias):

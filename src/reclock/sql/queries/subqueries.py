@@ -1,7 +1,7 @@
 """Subqueries in expressions, turned into joins.
 
 As a condition of WHERE, EXISTS and IN become semi-joins and anti-joins. Anywhere else a subquery
-becomes a left join with at most one row a row, whose columns then stand in the expression. A
+becomes a left join with at most one row a row, whose columns the expression then has. A
 subquery may name the query around it in its WHERE: any condition for EXISTS and IN in WHERE,
 equalities for the others. A subquery that names it elsewhere is planned for every row around
 (`around.py`).

@@ -272,7 +272,7 @@ def _joined_by_row(
     joining: exp.Join,
     context: Context,
 ) -> ScopedPlan:
-    """``left`` joined with ``right``, whose columns behind those in its scope say which values of
+    """``left`` joined with ``right``, whose columns after those in its scope say which values of
     the columns ``names`` each of its rows is for. ``node`` has its alias."""
     side, on = (joining.args.get("side") or "").upper(), joining.args.get("on")
     width = len(left.plan.desc) + len(right.scope.columns)

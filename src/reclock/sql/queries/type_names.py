@@ -189,7 +189,7 @@ def text_limit(node: exp.Expr) -> TextLimit | None:
 
 
 def _length(sizes: Sequence[exp.Expr], type_name: str) -> int:
-    """The length in the parentheses behind the type's name; 1 without them."""
+    """The length in the parentheses after the type's name; 1 without them."""
     [text, *others] = [size.name for size in sizes] or ["1"]
     if others or not text.isdigit() or not 1 <= int(text) <= _MOST_CHARACTERS:
         raise InvalidOption(f"length for type {type_name} must be from 1 to {_MOST_CHARACTERS}")

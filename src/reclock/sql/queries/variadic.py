@@ -18,7 +18,7 @@ _FIXED_ARGUMENTS = {
     **dict.fromkeys(("json_extract_path", "json_extract_path_text"), 1),
     **dict.fromkeys(("jsonb_extract_path", "jsonb_extract_path_text"), 1),
 }
-"""How many arguments of each function stand before the array."""
+"""How many arguments of each function come before the array."""
 _OF_WHOLE_ARRAY: dict[str, Callable[..., tuple[str, list[exp.Expr]]]] = {
     "concat": lambda array: ("array_to_string", [array, exp.Literal.string("")]),
     "concat_ws": lambda separator, array: ("array_to_string", [array, separator]),
@@ -29,7 +29,7 @@ _OF_WHOLE_ARRAY: dict[str, Callable[..., tuple[str, list[exp.Expr]]]] = {
 
 
 def is_variadic(node: exp.Anonymous) -> bool:
-    """Whether an argument of the call is written behind VARIADIC."""
+    """Whether an argument of the call is written after VARIADIC."""
     return any(isinstance(argument, Variadic) for argument in node.expressions)
 
 
@@ -38,7 +38,7 @@ def without_variadic(node: exp.Anonymous, name: str) -> exp.Anonymous:
     ``UnsupportedSql``."""
     *before, last = (tracked_copy(argument) for argument in node.expressions)
     if not isinstance(last, Variadic) or any(isinstance(each, Variadic) for each in before):
-        raise SqlSyntaxError("VARIADIC stands before the last argument alone")
+        raise SqlSyntaxError("VARIADIC may precede only the last argument")
     if len(before) != _FIXED_ARGUMENTS.get(name):
         raise UnknownFunction(name, [], hint="it takes no VARIADIC array there")
     if isinstance(last.this, exp.Array):

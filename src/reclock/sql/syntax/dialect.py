@@ -17,7 +17,7 @@ from reclock.sql.syntax.writing import WRITERS
 load_syntax()  # before the generator below takes their writers
 
 _ONLY_NAMES = frozenset({"ALTER", "DROP", "INSERT", "LOCK", "REVOKE", "ROLLBACK"})
-"""Words that PostgreSQL reads as names wherever a name may stand. The rules of statements read them
+"""Words that PostgreSQL reads as names wherever a name is allowed. The rules of statements read them
 by their text."""
 
 

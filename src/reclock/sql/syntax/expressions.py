@@ -92,9 +92,9 @@ class QueryParser(CallParser):
     """`f(a -> 'b')` is a call with the field of a document."""
 
     RESERVED_TOKENS: ClassVar[Any] = MaterializeParser.RESERVED_TOKENS - {TokenType.SELECT}
-    """What cannot be a name behind AS: no word."""
+    """What cannot be a name after AS: no word."""
 
-    # --- what every rule stands on ---
+    # --- what every rule is built on ---
 
     def _parse_csv(
         self, parse_method: Callable[[], T | None], sep: TokenType = TokenType.COMMA
@@ -165,7 +165,7 @@ class QueryParser(CallParser):
         return super()._build_predicate(klass, left, right, comments=comments, negate=negate)
 
     def _parse_operator(self, this: exp.Expr | None) -> exp.Expr | None:
-        """``OPERATOR(schema.op)``, behind its first word."""
+        """``OPERATOR(schema.op)``, after its first word."""
         if not self._match(TokenType.L_PAREN):
             return super()._parse_operator(this)
         schemas = []

@@ -19,7 +19,7 @@ _CONTROL = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
 def check_numbers(tokens: Sequence[Token], text: str) -> None:
-    """Raises ``SqlSyntaxError`` for a letter or underscore right behind a number, as in ``1_000``:
+    """Raises ``SqlSyntaxError`` for a letter or underscore right after a number, as in ``1_000``:
     it is not an alias."""
     for number, following in pairwise(tokens):
         if number.token_type is not TokenType.NUMBER or following.start != number.end + 1:
@@ -48,7 +48,7 @@ def read_escapes(tokens: Sequence[Token], text: str) -> None:
 def read_unicode_strings(tokens: Sequence[Token], text: str) -> list[Token]:
     """The tokens with each ``U&'…'`` as a string of the value that PostgreSQL reads in it.
 
-    A ``UESCAPE 'c'`` behind it, which names the character that begins an escape, is left out.
+    A ``UESCAPE 'c'`` after it, which names the character that begins an escape, is left out.
     Raises ``SqlSyntaxError`` for an escape without a value.
     """
     read: list[Token] = []

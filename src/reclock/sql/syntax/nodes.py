@@ -37,7 +37,7 @@ class WithOption(exp.Expression):
 
 @written_as("VARIADIC {this}")
 class Variadic(exp.Expression):
-    """An argument behind VARIADIC."""
+    """An argument after VARIADIC."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
 

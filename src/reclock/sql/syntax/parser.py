@@ -115,12 +115,12 @@ class StatementParser(QueryParser):
 
     @property
     def token(self) -> Token:
-        """The next token to read. It is falsy behind the last."""
+        """The next token to read. It is falsy at the end."""
         return self._curr
 
     @property
     def next_token(self) -> Token:
-        """The token behind ``token``."""
+        """The token after ``token``."""
         return self._next
 
     @property
@@ -260,7 +260,7 @@ class StatementParser(QueryParser):
         return clause
 
     def _parse_statement(self) -> exp.Expr | None:
-        # sqlglot comes here for what stands in the parentheses of WITH
+        # sqlglot calls this for what is in the parentheses of WITH
         if self._prev.token_type == TokenType.L_PAREN and self._curr.text.upper() in CHANGES:
             return self.statement()
         return super()._parse_statement()

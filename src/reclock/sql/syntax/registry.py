@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 from reclock.sql.syntax.nodes import Statement
 
 Rule = Callable[[Any, tuple[str, ...]], Statement]
-"""Takes the parser, behind the words of the phrase, and these words."""
+"""Takes the parser, after the words of the phrase, and these words."""
 Alteration = Callable[[Any, Any, bool], Statement]
-"""Takes the parser behind ``ALTER kind [IF EXISTS] name``, the name, and whether IF EXISTS was
+"""Takes the parser after ``ALTER kind [IF EXISTS] name``, the name, and whether IF EXISTS was
 written."""
 R = TypeVar("R", bound=Rule)
 A = TypeVar("A", bound=Alteration)
@@ -22,7 +22,7 @@ A = TypeVar("A", bound=Alteration)
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """What a statement begins with, behind its first word: modifiers, then its subject. Each of
+    """What a statement begins with, after its first word: modifiers, then its subject. Each of
     them matches as a whole."""
 
     units: tuple[tuple[str, ...], ...]
@@ -50,7 +50,7 @@ def parses(*patterns: str) -> Callable[[R], R]:
 
 
 def alters(kind: str) -> Callable[[A], A]:
-    """Registers what parses the changes that only objects of ``kind`` have, behind ``ALTER kind
+    """Registers what parses the changes that only objects of ``kind`` have, after ``ALTER kind
     name``."""
 
     def register(alteration: A) -> A:

@@ -1,4 +1,4 @@
-"""What every rule of the grammar stands on: names, strings, numbers, and errors with their place."""
+"""What every rule of the grammar is built on: names, strings, numbers, and errors with their place."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OTHER_STRINGS = (TokenType.RAW_STRING, TokenType.HEREDOC_STRING, TokenType.BYTE_
 
 
 _NAMES = MaterializeParser.ID_VAR_TOKENS | {TokenType.BETWEEN, TokenType.VALUES}
-"""What may be the name of a relation or column where it stands alone."""
+"""What may be the name of a relation or column without a qualifier."""
 
 
 class Rejected(ParseError):
@@ -84,7 +84,7 @@ class WordParser(MaterializeParser):
         return exp.Table(this=item, db=schema, catalog=database)
 
     def table_name(self) -> exp.Table:
-        """The name of a table. ONLY before it and an asterisk behind it change nothing: no table
+        """The name of a table. ONLY before it and an asterisk after it change nothing: no table
         has others that inherit from it."""
         if self._curr.token_type is not TokenType.IDENTIFIER:
             self._match_text_seq("ONLY")
@@ -93,7 +93,7 @@ class WordParser(MaterializeParser):
         return name
 
     def _name_behind_dot(self) -> exp.Identifier:
-        """The part of a name behind a dot, which may be any word."""
+        """The part of a name after a dot, which may be any word."""
         name = self._parse_id_var(any_token=False)
         return name if isinstance(name, exp.Identifier) else self.word("a name")
 

@@ -212,7 +212,7 @@ def _identify(
 
 
 def _ensure_claimed(environment: Environment, source: GlobalId) -> None:
-    """Claim the source for a step that has not probed its upstream yet, unless a claim stands."""
+    """Claim the source for a step that has not probed its upstream yet, unless there is a claim."""
     for _ in range(_ATTEMPTS):
         if environment.stores.frontiers.get(source).claim is not None:
             return

@@ -72,7 +72,7 @@ class ReferentialActions:
             self._write(key.table, rows)
 
     def _write(self, table: RelationEntry, rows: pa.Table) -> None:
-        """``rows`` have the row that goes, and behind it, in an update, the row that comes."""
+        """``rows`` have the row that is removed and then, in an update, the row that is added."""
         width, names = len(table.desc), list(table.desc.names)
         removed = rows.select(range(width)).rename_columns(names)
         changes, added = [with_diff(removed, table.desc, -1)], None

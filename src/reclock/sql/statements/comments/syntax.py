@@ -18,7 +18,7 @@ _ITEMS = "SOURCE|TABLE|VIEW|INDEX|SINK|SECRET|CONNECTION|SEQUENCE|FUNCTION|TYPE|
 @written_as("COMMENT ON {kind} {this}[.{column}] IS {text}")
 class CommentStatement(Statement):
     """``kind`` is ``TABLE``, ``MATERIALIZED VIEW``, …, ``COLUMN``, ``SCHEMA``, ``DATABASE``,
-    ``CLUSTER`` or ``ROLE``. ``column`` is the name behind the relation's. ``text`` is a string or
+    ``CLUSTER`` or ``ROLE``. ``column`` is the name after the relation's. ``text`` is a string or
     NULL."""
 
     arg_types: ClassVar[dict[str, bool]] = {

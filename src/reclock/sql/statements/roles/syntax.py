@@ -104,7 +104,7 @@ def _options(parser: StatementParser) -> tuple[list[exp.Var], exp.Expr | None]:
 
 
 def _password(parser: StatementParser) -> exp.Expr:
-    """NULL, or an empty string that hides the password. No error repeats what stands here."""
+    """NULL, or an empty string that hides the password. No error repeats what is written here."""
     if parser.accept_token(TokenType.NULL):
         return exp.Null()
     if parser.token.token_type not in (TokenType.STRING, TokenType.RAW_STRING):

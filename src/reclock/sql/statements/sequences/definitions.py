@@ -155,7 +155,7 @@ def sequence_text(name: QualifiedName, sequence: SequenceDefinition) -> str:
 def next_values(
     name: str, sequence: SequenceDefinition, position: SequencePosition | None, count: int
 ) -> tuple[SequencePosition, Sequence[range]]:
-    """The next ``count`` values, and the position behind them. Raises ``SequenceExhausted``."""
+    """The next ``count`` values, and the position after them. Raises ``SequenceExhausted``."""
     position = position or SequencePosition(sequence.start, is_called=False)
     step = sequence.increment
     first = position.last_value + step if position.is_called else position.last_value

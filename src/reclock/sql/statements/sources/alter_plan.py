@@ -99,7 +99,7 @@ def skip(
     if lower is not None and upper is not None and not lower < upper < 10 ** (OFFSET_DIGITS - 1):
         raise InvalidOption(
             f"cannot skip from {lower} to {upper}",
-            detail="the end is exclusive and lies behind the start",
+            detail="the end is exclusive and lies after the start",
         )
     return SkipRange(
         _host(source) or source.id, source.name, node.args["partition"].name, lower, upper

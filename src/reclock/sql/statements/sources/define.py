@@ -315,7 +315,7 @@ def _debezium(
     ):
         if connector.args.get(argument):
             raise InvalidOption(
-                f"a TRANSACTION TOPIC stands without {argument.replace('_', ' ').upper()}"
+                f"a TRANSACTION TOPIC does not go with {argument.replace('_', ' ').upper()}"
             )
     if "." not in topic:
         raise InvalidOption(

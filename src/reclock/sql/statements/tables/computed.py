@@ -28,7 +28,7 @@ from reclock.sql.statements.tables.syntax import CreateTableStatement, TableColu
 from reclock.sql.statements.tables.targets import default_of
 
 NEW_ROWS = StorageCollectionId(GlobalId("t0"))
-"""New rows of a table, behind them the number of each."""
+"""New rows of a table, each with its number as the last column."""
 
 
 def computed_columns(node: CreateTableStatement) -> Mapping[int, exp.Expr]:

@@ -34,7 +34,7 @@ class TableLike(exp.Expression):
 
 
 def table_like(parser: StatementParser) -> TableLike:
-    """LIKE, which was read, has the name of a relation behind it, and what is copied besides types
+    """What follows LIKE: the name of a relation, and what is copied besides types
     and NOT NULL."""
     name, included = parser.object_name(), set[str]()
     while (verb := parser.accept_first("INCLUDING", "EXCLUDING")) is not None:

@@ -174,7 +174,7 @@ class _MergePlanner:
         if any(has(each, SubqueryValue) or has(each, OuterRef) for each in conditions):
             raise UnsupportedSql("a subquery in ON of MERGE is not supported")
         width = len(self.target.plan.desc)
-        # the table's columns may have hidden ones behind them
+        # the table's columns may have hidden ones after them
         assert width >= len(self.table.desc)
         object.__setattr__(self, "_conditions", scalars_of(conditions))
 

@@ -261,7 +261,7 @@ def truncate(node: TruncateStatement, catalog: PlannerCatalog, session: SessionN
 
 
 def _answers_rows(value: exp.Expr) -> bool:
-    """Whether a function of several rows stands in it, outside of a subquery."""
+    """Whether it calls a function of several rows, outside of a subquery."""
     outside = value.walk(prune=lambda each: isinstance(each, exp.Query))
     return any(
         isinstance(expression, exp.Anonymous) and function_name(expression) in ROW_FUNCTIONS
@@ -279,7 +279,7 @@ def _values(
     sequences: dict[tuple[int, GlobalId], list[int]] = {}
     for number, row in enumerate(node.expressions):
         if not isinstance(row, exp.Tuple):
-            raise SqlSyntaxError("a row of VALUES stands in parentheses")
+            raise SqlSyntaxError("a row of VALUES is written in parentheses")
         if len(row.expressions) != len(node.expressions[0].expressions):
             raise SqlSyntaxError("VALUES lists must all be the same length")
         if len(row.expressions) > len(positions):

@@ -40,7 +40,7 @@ from reclock.sql.statements.tables.targets import (
 from reclock.sql.syntax.consumption import tracked_copy
 
 PROPOSED = StorageCollectionId(GlobalId("t0"))
-"""The rows that would be inserted, behind them the number of each."""
+"""The rows that would be inserted, each with its number as the last column."""
 
 
 @dataclass(frozen=True, slots=True)

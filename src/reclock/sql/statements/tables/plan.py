@@ -152,7 +152,7 @@ SessionAnswer = Callable[[Call[TypedExpr]], TypedExpr]
 def default_value(
     node: exp.Expr, column: Column, answer: SessionAnswer = lambda call: call
 ) -> Scalar:
-    """The scalar of a DEFAULT, as the column's type: it stands on constants and functions alone.
+    """The scalar of a DEFAULT, as the column's type: it has only constants and functions.
     ``answer`` replaces its calls about the session."""
     try:
         value = scalar(

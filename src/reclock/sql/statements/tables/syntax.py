@@ -191,7 +191,7 @@ def _generated(parser: StatementParser) -> dict[str, Any]:
         )
     if not parser.accept("STORED"):
         raise UnsupportedSql(
-            "virtual generated columns are not supported", hint="write STORED behind the expression"
+            "virtual generated columns are not supported", hint="write STORED after the expression"
         )
     return {"computed": computed}
 

@@ -13,7 +13,7 @@ from reclock.sql.syntax.writing import written_as
 
 @written_as("{with_} {this}")
 class WithStatement(Statement):
-    """``this`` is the main statement. A query stands here only if WITH changes tables: otherwise
+    """``this`` is the main statement. It is a query only if WITH changes tables: otherwise
     the WITH is a part of the query."""
 
     arg_types: ClassVar[dict[str, bool]] = {"with_": True, "this": True}

@@ -36,7 +36,7 @@ class CreateDomainStatement(Statement):
 
 @written_as("ALTER DOMAIN {this} {action} [exists: IF EXISTS] {value} [TO {to}] {behavior}")
 class AlterDomainStatement(Statement):
-    """``action`` are the words behind the domain's name. ``value`` is a default, a constraint, or
+    """``action`` are the words after the domain's name. ``value`` is a default, a constraint, or
     the name of one; ``exists`` and ``behavior`` are of DROP CONSTRAINT."""
 
     arg_types: ClassVar[dict[str, bool]] = {
