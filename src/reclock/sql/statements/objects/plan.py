@@ -84,7 +84,7 @@ def plan_drop(
         first = next(iter(targets.values()))
         raise DependentObjects(_noun(kind), str(first.name), dependents)
     check_tables_named(ids, targets, catalog)
-    names = tuple(entry.name for id in ids if (entry := catalog.entry(id)) is not None)
+    names = tuple(dropped.name for id in ids if (dropped := catalog.entry(id)) is not None)
     return Drop(kind.lower(), ids, names, frozenset(targets), tuple(notices), redefined)
 
 
