@@ -36,23 +36,10 @@ class CreateViewStatement(Statement):
     }
 
 
-_INDEXED_TYPES = (
-    *(
-        "ARRAY",
-        "BOOL",
-        "BPCHAR",
-        "BYTEA",
-        "DATE",
-        "ENUM",
-        "FLOAT4",
-        "FLOAT8",
-        "INT2",
-        "INT4",
-        "INT8",
-    ),
-    *("INTERVAL", "JSONB", "NAME", "NUMERIC", "RANGE", "TEXT", "TIME", "TIMESTAMP", "TIMESTAMPTZ"),
-    *("UUID", "VARCHAR"),
-)
+_INDEXED_TYPES = """
+    ARRAY BOOL BPCHAR BYTEA DATE ENUM FLOAT4 FLOAT8 INT2 INT4 INT8 INTERVAL JSONB NAME NUMERIC RANGE
+    TEXT TIME TIMESTAMP TIMESTAMPTZ UUID VARCHAR
+""".split()
 _OPERATOR_CLASSES = frozenset(
     f"{type}{ending}_OPS"
     for type in _INDEXED_TYPES
