@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.generator import Generator
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
@@ -34,17 +34,6 @@ class CreateViewStatement(Statement):
         "columns": False,
         "query": True,
     }
-
-
-_INDEXED_TYPES = """
-    ARRAY BOOL BPCHAR BYTEA DATE ENUM FLOAT4 FLOAT8 INT2 INT4 INT8 INTERVAL JSONB NAME NUMERIC RANGE
-    TEXT TIME TIMESTAMP TIMESTAMPTZ UUID VARCHAR
-""".split()
-_OPERATOR_CLASSES = frozenset(
-    f"{type}{ending}_OPS"
-    for type in _INDEXED_TYPES
-    for ending in ("", "_PATTERN", "_MINMAX", "_BLOOM", "_PATH")
-)
 
 
 class CreateIndexStatement(Statement):
@@ -141,13 +130,22 @@ def index_element(parser: StatementParser) -> exp.Expr:
     is_name = following and (
         following.token_type in (TokenType.COMMA, TokenType.R_PAREN)
         or following.text.upper() in ("ASC", "DESC", "NULLS")
-        or following.text.upper() in _OPERATOR_CLASSES
+        or _is_operator_class(following)
     )
     key = parser.name() if is_name else parser.value()
-    parser.accept_any(_OPERATOR_CLASSES)
+    if parser.next_token and parser.next_token.token_type is TokenType.DOT:
+        parser.advance()  # the schema of the operator class
+        parser.advance()
+    if _is_operator_class(parser.token):
+        parser.advance()
     parser.accept_any(("ASC", "DESC"))
     parser.accept_first("NULLS FIRST", "NULLS LAST")
     return key
+
+
+def _is_operator_class(token: Token | None) -> bool:
+    """Also of extensions: ``gin_trgm_ops``."""
+    return token is not None and token.text.lower().endswith("_ops")
 
 
 @parses("REFRESH")
