@@ -58,6 +58,9 @@ class StatementParser(QueryParser):
     """Parses one statement. The rules of families are functions that take the parser; its methods
     are what they are made of."""
 
+    phrase: tuple[str, ...] = ()
+    """The words that the statement begins with, as its rule was registered for them."""
+
     def parse_statement(self, tokens: list[Token], text: str) -> Statement:
         """The statement whose tokens, cut out of those of ``text``, are ``tokens``."""
         self.reset()
@@ -81,7 +84,11 @@ class StatementParser(QueryParser):
         phrase = self._longest(phrases)
         if phrase is None:
             self.unsupported(verb)
-        return phrase.rule(self, (verb, *(word for unit in phrase.units for word in unit)))
+        outer, self.phrase = self.phrase, (verb, *(word for unit in phrase.units for word in unit))
+        try:
+            return phrase.rule(self)
+        finally:
+            self.phrase = outer
 
     def _longest(self, phrases: list[Phrase]) -> Phrase | None:
         """The longest phrase that the tokens spell, which are then read; without one, those that a

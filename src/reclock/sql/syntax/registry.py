@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from reclock.sql.syntax.nodes import Statement
 
-Rule = Callable[[Any, tuple[str, ...]], Statement]
-"""Takes the parser, after the words of the phrase, and these words."""
+Rule = Callable[[Any], Statement]
+"""Takes the parser, after the words of the phrase."""
 Alteration = Callable[[Any, Any, bool], Statement]
 """Takes the parser after ``ALTER kind [IF EXISTS] name``, the name, and whether IF EXISTS was
 written."""

@@ -57,7 +57,7 @@ class DropClusterReplicasStatement(Statement):
 
 @parses("CREATE CLUSTER")
 def create_cluster(
-    parser: StatementParser, words: tuple[str, ...]
+    parser: StatementParser,
 ) -> CreateClusterStatement | CreateClusterReplicaStatement:
     if _is_replica(parser):
         return CreateClusterReplicaStatement(
@@ -68,7 +68,7 @@ def create_cluster(
 
 @parses("ALTER CLUSTER")
 def alter_cluster(
-    parser: StatementParser, words: tuple[str, ...]
+    parser: StatementParser,
 ) -> AlterClusterStatement | RenameClusterStatement | AlterOwnerStatement:
     name = parser.cluster_name()
     if parser.accept("OWNER", "TO"):
@@ -80,9 +80,7 @@ def alter_cluster(
 
 
 @parses("DROP CLUSTER")
-def drop_clusters(
-    parser: StatementParser, words: tuple[str, ...]
-) -> DropClustersStatement | DropClusterReplicasStatement:
+def drop_clusters(parser: StatementParser) -> DropClustersStatement | DropClusterReplicasStatement:
     is_replica = _is_replica(parser)
     exists = parser.if_exists()
     if is_replica:

@@ -30,20 +30,20 @@ class CommentStatement(Statement):
 
 
 @parses(f"COMMENT ON {_ITEMS}", "COMMENT ON MATERIALIZED VIEW", "COMMENT ON SCHEMA|DATABASE")
-def comment_on(parser: StatementParser, words: tuple[str, ...]) -> CommentStatement:
-    kind = " ".join(words[2:])
+def comment_on(parser: StatementParser) -> CommentStatement:
+    kind = " ".join(parser.phrase[2:])
     return _comment(parser, kind, object_name(parser, kind))
 
 
 @parses("COMMENT ON CLUSTER|ROLE")
-def comment_on_name(parser: StatementParser, words: tuple[str, ...]) -> CommentStatement:
-    is_cluster = words[2] == "CLUSTER"
+def comment_on_name(parser: StatementParser) -> CommentStatement:
+    is_cluster = parser.phrase[2] == "CLUSTER"
     name = parser.cluster_name() if is_cluster else parser.role_name()
-    return _comment(parser, words[2], name)
+    return _comment(parser, parser.phrase[2], name)
 
 
 @parses("COMMENT ON COLUMN")
-def comment_on_column(parser: StatementParser, words: tuple[str, ...]) -> CommentStatement:
+def comment_on_column(parser: StatementParser) -> CommentStatement:
     relation, column = parser.column_name()
     return _comment(parser, "COLUMN", relation, column)
 

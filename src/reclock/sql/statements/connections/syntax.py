@@ -68,7 +68,7 @@ _SecretNode = TypeVar("_SecretNode", CreateSecretStatement, AlterSecretStatement
 
 
 @parses("CREATE SECRET")
-def create_secret(parser: StatementParser, words: tuple[str, ...]) -> CreateSecretStatement:
+def create_secret(parser: StatementParser) -> CreateSecretStatement:
     exists = parser.if_not_exists()
     return _with_value(parser, CreateSecretStatement(this=parser.object_name(), exists=exists))
 
@@ -100,7 +100,7 @@ def _with_value(parser: StatementParser, node: _SecretNode) -> _SecretNode:
 
 
 @parses("CREATE CONNECTION")
-def create_connection(parser: StatementParser, words: tuple[str, ...]) -> CreateConnectionStatement:
+def create_connection(parser: StatementParser) -> CreateConnectionStatement:
     exists = parser.if_not_exists()
     name = parser.object_name()
     parser.expect("TO")
@@ -142,8 +142,6 @@ def _option_value(parser: StatementParser) -> exp.Expr:
 
 
 @parses("VALIDATE")
-def validate_connection(
-    parser: StatementParser, words: tuple[str, ...]
-) -> ValidateConnectionStatement:
+def validate_connection(parser: StatementParser) -> ValidateConnectionStatement:
     parser.expect("CONNECTION")
     return ValidateConnectionStatement(this=parser.object_name())

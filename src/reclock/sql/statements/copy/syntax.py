@@ -43,7 +43,7 @@ class CopyFiles(exp.Expression):
 
 
 @parses("COPY")
-def copy(parser: StatementParser, words: tuple[str, ...]) -> CopyStatement:
+def copy(parser: StatementParser) -> CopyStatement:
     table = columns = query = None
     if parser.accept_token(TokenType.L_PAREN):
         is_subscription = parser.accept_any(("SUBSCRIBE", "TAIL"))

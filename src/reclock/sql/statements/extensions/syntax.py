@@ -32,12 +32,12 @@ class DropTablePartStatement(Statement):
 
 
 @parses("DROP TRIGGER", "DROP RULE", "DROP POLICY")
-def drop_table_part(parser: StatementParser, words: tuple[str, ...]) -> DropTablePartStatement:
+def drop_table_part(parser: StatementParser) -> DropTablePartStatement:
     exists = parser.if_exists()
     name = parser.name()
     parser.expect("ON")
     return DropTablePartStatement(
-        kind=words[-1],
+        kind=parser.phrase[-1],
         this=name,
         on=parser.object_name(),
         exists=exists,
@@ -46,7 +46,7 @@ def drop_table_part(parser: StatementParser, words: tuple[str, ...]) -> DropTabl
 
 
 @parses("CREATE EXTENSION")
-def create_extension(parser: StatementParser, words: tuple[str, ...]) -> Statement:
+def create_extension(parser: StatementParser) -> Statement:
     """There are no extensions. The schema and the version that may follow the name are not read."""
     parser.if_not_exists()
     raise UnsupportedSql(
@@ -57,7 +57,7 @@ def create_extension(parser: StatementParser, words: tuple[str, ...]) -> Stateme
 
 
 @parses("DROP EXTENSION")
-def drop_extensions(parser: StatementParser, words: tuple[str, ...]) -> DropExtensionsStatement:
+def drop_extensions(parser: StatementParser) -> DropExtensionsStatement:
     exists = parser.if_exists()
     names = parser.comma_list(lambda parser: parser.word("the name of an extension"))
     return DropExtensionsStatement(names=names, exists=exists, behavior=parser.drop_behavior())

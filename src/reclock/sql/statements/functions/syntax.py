@@ -43,7 +43,7 @@ class CreateFunctionStatement(Statement):
 
 
 @parses("CREATE [OR REPLACE] FUNCTION")
-def create_function(parser: StatementParser, words: tuple[str, ...]) -> CreateFunctionStatement:
+def create_function(parser: StatementParser) -> CreateFunctionStatement:
     name = parser.object_name()
     parameters = _parameters(parser)
     returned = _returned(parser)
@@ -54,7 +54,7 @@ def create_function(parser: StatementParser, words: tuple[str, ...]) -> CreateFu
         raise InvalidFunction("no function body specified")
     options.pop("language", None)
     return CreateFunctionStatement(
-        this=name, replace="REPLACE" in words, parameters=parameters, **returned, **options
+        this=name, replace="REPLACE" in parser.phrase, parameters=parameters, **returned, **options
     )
 
 

@@ -50,8 +50,8 @@ BOOLEANS = {"TRUE": True, "ON": True, "1": True, "FALSE": False, "OFF": False, "
 
 
 @parses("VACUUM", "ANALYZE|ANALYSE")
-def maintain(parser: StatementParser, words: tuple[str, ...]) -> MaintenanceStatement:
-    command = words[0].replace("ANALYSE", "ANALYZE")
+def maintain(parser: StatementParser) -> MaintenanceStatement:
+    command = parser.phrase[0].replace("ANALYSE", "ANALYZE")
     if parser.sees_token(TokenType.L_PAREN):
         options = parser.wrapped_list(lambda parser: _option(parser, _OPTIONS[command]))
     else:

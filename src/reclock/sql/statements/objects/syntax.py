@@ -61,17 +61,17 @@ _KINDS = "SOURCE|TABLE|VIEW|INDEX|SINK|SECRET|CONNECTION|SEQUENCE|FUNCTION|TYPE|
 
 
 @parses(f"DROP {_KINDS}", "DROP MATERIALIZED VIEW")
-def drop(parser: StatementParser, words: tuple[str, ...]) -> DropStatement:
+def drop(parser: StatementParser) -> DropStatement:
     exists = parser.if_exists()
-    kind = " ".join(words[1:])
+    kind = " ".join(parser.phrase[1:])
     names = parser.comma_list(lambda parser: object_name(parser, kind))
     return DropStatement(kind=kind, names=names, exists=exists, behavior=parser.drop_behavior())
 
 
 @parses(f"ALTER {_KINDS}", "ALTER MATERIALIZED VIEW")
-def alter(parser: StatementParser, words: tuple[str, ...]) -> Statement:
+def alter(parser: StatementParser) -> Statement:
     """RENAME TO, SET SCHEMA and OWNER TO; the family of the kind has what else can be altered."""
-    kind = " ".join(words[1:])
+    kind = " ".join(parser.phrase[1:])
     exists = parser.if_exists()
     name = parser.table_name() if kind == "TABLE" else object_name(parser, kind)
     if not exists and parser.accept("OWNER", "TO"):
@@ -96,7 +96,7 @@ def alter(parser: StatementParser, words: tuple[str, ...]) -> Statement:
 
 
 @parses("ALTER DATABASE")
-def alter_database(parser: StatementParser, words: tuple[str, ...]) -> AlterOwnerStatement:
+def alter_database(parser: StatementParser) -> AlterOwnerStatement:
     name = parser.object_name()
     if not parser.accept("OWNER", "TO"):
         raise UnsupportedSql("ALTER DATABASE is not supported", hint="only its owner changes")
@@ -104,9 +104,9 @@ def alter_database(parser: StatementParser, words: tuple[str, ...]) -> AlterOwne
 
 
 @parses("CREATE DATABASE", "DROP DATABASE")
-def change_databases(parser: StatementParser, words: tuple[str, ...]) -> NoReturn:
+def change_databases(parser: StatementParser) -> NoReturn:
     raise UnsupportedSql(
-        f"{words[0]} DATABASE is not supported",
+        f"{parser.phrase[0]} DATABASE is not supported",
         detail="An environment has one database.",
-        hint=f"use {words[0]} SCHEMA, or another environment",
+        hint=f"use {parser.phrase[0]} SCHEMA, or another environment",
     )

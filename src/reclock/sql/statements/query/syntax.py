@@ -30,9 +30,7 @@ class ExplainDefinitionStatement(Statement):
 
 
 @parses("EXPLAIN")
-def explain(
-    parser: StatementParser, words: tuple[str, ...]
-) -> ExplainStatement | ExplainDefinitionStatement:
+def explain(parser: StatementParser) -> ExplainStatement | ExplainDefinitionStatement:
     kind, format = _options(parser)
     is_query = parser.accept("FOR") or kind != "PLAN"
     if not parser.token or (is_query and parser.token.token_type not in QUERY_STARTS):

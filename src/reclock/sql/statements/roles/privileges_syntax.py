@@ -76,7 +76,7 @@ _UNSUPPORTED_PLURALS = ("TYPES", "FUNCTIONS", "ROUTINES")
 
 
 @parses("REASSIGN")
-def reassign_owned(parser: StatementParser, words: tuple[str, ...]) -> ReassignOwnedStatement:
+def reassign_owned(parser: StatementParser) -> ReassignOwnedStatement:
     parser.expect("OWNED", "BY")
     roles = parser.comma_list(StatementParser.role_name)
     parser.expect("TO")
@@ -84,19 +84,19 @@ def reassign_owned(parser: StatementParser, words: tuple[str, ...]) -> ReassignO
 
 
 @parses("DROP OWNED BY")
-def drop_owned(parser: StatementParser, words: tuple[str, ...]) -> DropOwnedStatement:
+def drop_owned(parser: StatementParser) -> DropOwnedStatement:
     roles = parser.comma_list(StatementParser.role_name)
     behavior = parser.drop_behavior()
     return DropOwnedStatement(roles=roles, behavior=behavior)
 
 
 @parses("GRANT")
-def grant(parser: StatementParser, words: tuple[str, ...]) -> nodes.Statement:
+def grant(parser: StatementParser) -> nodes.Statement:
     return _change_of_privileges(parser, "GRANT")
 
 
 @parses("REVOKE")
-def revoke(parser: StatementParser, words: tuple[str, ...]) -> nodes.Statement:
+def revoke(parser: StatementParser) -> nodes.Statement:
     if (
         parser.token
         and parser.token.text.upper() in ("GRANT", "ADMIN")
@@ -190,9 +190,7 @@ def _grantee(parser: StatementParser) -> exp.Identifier:
 
 
 @parses("ALTER DEFAULT PRIVILEGES")
-def alter_default_privileges(
-    parser: StatementParser, words: tuple[str, ...]
-) -> DefaultPrivilegesStatement:
+def alter_default_privileges(parser: StatementParser) -> DefaultPrivilegesStatement:
     owners, is_for_all = None, False
     if parser.accept("FOR"):
         if parser.accept("ALL", "ROLES"):

@@ -61,7 +61,7 @@ _OTHER_ATTRIBUTES = frozenset(
 
 
 @parses("CREATE ROLE|USER")
-def create_role(parser: StatementParser, words: tuple[str, ...]) -> CreateRoleStatement:
+def create_role(parser: StatementParser) -> CreateRoleStatement:
     is_user = parser.last_word == "USER"
     name = parser.role_name()
     attributes, password = _options(parser)
@@ -116,7 +116,7 @@ def _password(parser: StatementParser) -> exp.Expr:
 
 
 @parses("ALTER ROLE|USER")
-def alter_role(parser: StatementParser, words: tuple[str, ...]) -> nodes.Statement:
+def alter_role(parser: StatementParser) -> nodes.Statement:
     role = parser.role_name()
     if parser.accept("RENAME"):
         parser.expect("TO")
@@ -133,6 +133,6 @@ def alter_role(parser: StatementParser, words: tuple[str, ...]) -> nodes.Stateme
 
 
 @parses("DROP ROLE|USER")
-def drop_roles(parser: StatementParser, words: tuple[str, ...]) -> DropRolesStatement:
+def drop_roles(parser: StatementParser) -> DropRolesStatement:
     exists = parser.if_exists()
     return DropRolesStatement(names=parser.comma_list(StatementParser.role_name), exists=exists)

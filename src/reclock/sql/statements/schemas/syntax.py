@@ -31,15 +31,13 @@ class DropSchemasStatement(Statement):
 
 
 @parses("CREATE SCHEMA")
-def create_schema(parser: StatementParser, words: tuple[str, ...]) -> CreateSchemaStatement:
+def create_schema(parser: StatementParser) -> CreateSchemaStatement:
     exists = parser.if_not_exists()
     return CreateSchemaStatement(this=_schema_name(parser), exists=exists)
 
 
 @parses("ALTER SCHEMA")
-def alter_schema(
-    parser: StatementParser, words: tuple[str, ...]
-) -> RenameSchemaStatement | AlterOwnerStatement:
+def alter_schema(parser: StatementParser) -> RenameSchemaStatement | AlterOwnerStatement:
     name = _schema_name(parser)
     if parser.accept("OWNER", "TO"):
         return AlterOwnerStatement(kind="SCHEMA", this=name, to=parser.role_name())
@@ -49,7 +47,7 @@ def alter_schema(
 
 
 @parses("DROP SCHEMA")
-def drop_schemas(parser: StatementParser, words: tuple[str, ...]) -> DropSchemasStatement:
+def drop_schemas(parser: StatementParser) -> DropSchemasStatement:
     exists = parser.if_exists()
     names = parser.comma_list(_schema_name)
     return DropSchemasStatement(names=names, exists=exists, behavior=parser.drop_behavior())

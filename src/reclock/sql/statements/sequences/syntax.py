@@ -53,10 +53,10 @@ class AlterSequenceStatement(Statement):
 
 
 @parses("CREATE SEQUENCE", f"CREATE {TEMPORARY} SEQUENCE")
-def create_sequence(parser: StatementParser, words: tuple[str, ...]) -> CreateSequenceStatement:
+def create_sequence(parser: StatementParser) -> CreateSequenceStatement:
     exists = parser.if_not_exists()
     name = parser.object_name()
-    if is_temporary(words):
+    if is_temporary(parser.phrase):
         make_temporary(name)
     return CreateSequenceStatement(this=name, exists=exists, options=sequence_options(parser))
 

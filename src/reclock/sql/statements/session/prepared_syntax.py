@@ -72,7 +72,7 @@ class DiscardStatement(Statement):
 
 
 @parses("PREPARE")
-def prepare(parser: StatementParser, words: tuple[str, ...]) -> PrepareStatement:
+def prepare(parser: StatementParser) -> PrepareStatement:
     name, types = parser.name(), None
     if parser.sees_token(TokenType.L_PAREN):
         types = parser.wrapped_list(lambda parser: parser.data_type() or parser.missing())
@@ -84,7 +84,7 @@ def prepare(parser: StatementParser, words: tuple[str, ...]) -> PrepareStatement
 
 
 @parses("EXECUTE")
-def execute(parser: StatementParser, words: tuple[str, ...]) -> ExecuteStatement:
+def execute(parser: StatementParser) -> ExecuteStatement:
     name, values = parser.name(), None
     if parser.sees_token(TokenType.L_PAREN):
         values = parser.wrapped_list(lambda parser: parser.value())
@@ -92,13 +92,13 @@ def execute(parser: StatementParser, words: tuple[str, ...]) -> ExecuteStatement
 
 
 @parses("DEALLOCATE")
-def deallocate(parser: StatementParser, words: tuple[str, ...]) -> DeallocateStatement:
+def deallocate(parser: StatementParser) -> DeallocateStatement:
     parser.accept("PREPARE")
     return DeallocateStatement(this=None if parser.accept("ALL") else parser.name())
 
 
 @parses("DECLARE")
-def declare(parser: StatementParser, words: tuple[str, ...]) -> DeclareStatement:
+def declare(parser: StatementParser) -> DeclareStatement:
     name = parser.name()
     while parser.accept_any(("BINARY", "INSENSITIVE", "ASENSITIVE")) or parser.accept(
         "NO", "SCROLL"
@@ -119,7 +119,7 @@ def declare(parser: StatementParser, words: tuple[str, ...]) -> DeclareStatement
 
 
 @parses("FETCH")
-def fetch(parser: StatementParser, words: tuple[str, ...]) -> FetchStatement:
+def fetch(parser: StatementParser) -> FetchStatement:
     """Forwards alone: a count, NEXT or ALL."""
     parser.accept("FORWARD")
     count: exp.Expr | None = exp.Literal.number(1)
@@ -143,17 +143,17 @@ def _fetch_timeout(parser: StatementParser) -> exp.Expr:
 
 
 @parses("CLOSE")
-def close(parser: StatementParser, words: tuple[str, ...]) -> CloseStatement:
+def close(parser: StatementParser) -> CloseStatement:
     return CloseStatement(this=None if parser.accept("ALL") else parser.name())
 
 
 @parses("UNLISTEN")
-def unlisten(parser: StatementParser, words: tuple[str, ...]) -> UnlistenStatement:
+def unlisten(parser: StatementParser) -> UnlistenStatement:
     return UnlistenStatement(this=None if parser.accept_token(TokenType.STAR) else parser.name())
 
 
 @parses("DISCARD")
-def discard(parser: StatementParser, words: tuple[str, ...]) -> DiscardStatement:
+def discard(parser: StatementParser) -> DiscardStatement:
     if not parser.accept_any(("ALL", "PLANS", "SEQUENCES", "TEMP", "TEMPORARY")):
         parser.raise_error("Expected ALL")
     return DiscardStatement(kind=parser.last_word)

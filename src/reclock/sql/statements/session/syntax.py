@@ -44,7 +44,7 @@ class SetDefaultStatement(Statement):
 
 
 @parses("ALTER SYSTEM")
-def alter_system(parser: StatementParser, words: tuple[str, ...]) -> SetDefaultStatement:
+def alter_system(parser: StatementParser) -> SetDefaultStatement:
     if parser.accept("RESET"):
         return SetDefaultStatement(this=variable_or_all(parser))
     parser.expect("SET")
@@ -70,7 +70,7 @@ def _named(parser: StatementParser) -> exp.Identifier:
 
 
 @parses("SET")
-def set_variable(parser: StatementParser, words: tuple[str, ...]) -> SetVariableStatement:
+def set_variable(parser: StatementParser) -> SetVariableStatement:
     scope = parser.last_word if parser.accept_any(("SESSION", "LOCAL")) else None
     if parser.token and parser.token.text.upper() == "ROLE" and not _is_assignment(parser):
         parser.advance()
@@ -115,7 +115,7 @@ def _setting(parser: StatementParser) -> exp.Expr:
 
 
 @parses("SHOW")
-def show_variable(parser: StatementParser, words: tuple[str, ...]) -> ShowVariableStatement:
+def show_variable(parser: StatementParser) -> ShowVariableStatement:
     if parser.accept("ALL"):
         return ShowVariableStatement()
     if parser.accept("TRANSACTION", "ISOLATION", "LEVEL"):
@@ -124,7 +124,7 @@ def show_variable(parser: StatementParser, words: tuple[str, ...]) -> ShowVariab
 
 
 @parses("RESET")
-def reset_variable(parser: StatementParser, words: tuple[str, ...]) -> ResetVariableStatement:
+def reset_variable(parser: StatementParser) -> ResetVariableStatement:
     return ResetVariableStatement(this=variable_or_all(parser))
 
 

@@ -24,7 +24,7 @@ class ShowPrivilegesStatement(Statement):
 
 
 @parses("SHOW [DEFAULT] PRIVILEGES")
-def show_privileges(parser: StatementParser, words: tuple[str, ...]) -> ShowPrivilegesStatement:
+def show_privileges(parser: StatementParser) -> ShowPrivilegesStatement:
     kind = None
     if parser.accept("ON"):
         if not parser.accept_any((*PLURALS, "SYSTEM")):
@@ -32,4 +32,6 @@ def show_privileges(parser: StatementParser, words: tuple[str, ...]) -> ShowPriv
         kind = parser.last_word
     role = parser.role_name() if parser.accept("FOR") else None
     where = parser.value() if parser.accept("WHERE") else None
-    return ShowPrivilegesStatement(is_default="DEFAULT" in words, kind=kind, role=role, where=where)
+    return ShowPrivilegesStatement(
+        is_default="DEFAULT" in parser.phrase, kind=kind, role=role, where=where
+    )

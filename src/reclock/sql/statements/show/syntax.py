@@ -43,7 +43,7 @@ _CREATED = (
 
 
 @parses("SHOW CREATE")
-def show_create(parser: StatementParser, words: tuple[str, ...]) -> ShowCreateStatement:
+def show_create(parser: StatementParser) -> ShowCreateStatement:
     kind = parser.accept_first(*_CREATED)
     if kind is not None:
         return ShowCreateStatement(kind=kind, this=object_name(parser, kind))
@@ -53,7 +53,7 @@ def show_create(parser: StatementParser, words: tuple[str, ...]) -> ShowCreateSt
 
 
 @parses("SHOW COLUMNS")
-def show_columns(parser: StatementParser, words: tuple[str, ...]) -> ShowColumnsStatement:
+def show_columns(parser: StatementParser) -> ShowColumnsStatement:
     if not parser.accept_any(("FROM", "IN")):
         parser.raise_error("Expected FROM")
     return ShowColumnsStatement(this=parser.object_name(), **_filter(parser))
@@ -64,20 +64,18 @@ def show_columns(parser: StatementParser, words: tuple[str, ...]) -> ShowColumns
     "SHOW DATABASES|SCHEMAS|CLUSTERS|ROLES",
     "SHOW CLUSTER REPLICAS",
 )
-def show_objects(parser: StatementParser, words: tuple[str, ...]) -> ShowObjectsStatement:
-    return _objects(parser, " ".join(words[1:]))
+def show_objects(parser: StatementParser) -> ShowObjectsStatement:
+    return _objects(parser, " ".join(parser.phrase[1:]))
 
 
 @parses("SHOW MATERIALIZED")
-def show_materialized_views(
-    parser: StatementParser, words: tuple[str, ...]
-) -> ShowObjectsStatement:
+def show_materialized_views(parser: StatementParser) -> ShowObjectsStatement:
     parser.expect("VIEWS")
     return _objects(parser, "MATERIALIZED VIEWS")
 
 
 @parses("SHOW INDEX|KEYS")
-def show_indexes(parser: StatementParser, words: tuple[str, ...]) -> ShowObjectsStatement:
+def show_indexes(parser: StatementParser) -> ShowObjectsStatement:
     return _objects(parser, "INDEXES")
 
 

@@ -112,7 +112,7 @@ class AlterSinkStatement(Statement):
 
 
 @parses("CREATE SINK")
-def create_sink(parser: StatementParser, words: tuple[str, ...]) -> CreateSinkStatement:
+def create_sink(parser: StatementParser) -> CreateSinkStatement:
     exists = parser.if_not_exists()
     name = parser.object_name()
     cluster = parser.in_cluster()

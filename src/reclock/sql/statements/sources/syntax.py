@@ -131,8 +131,8 @@ _METADATA = ("KEY", "PARTITION", "OFFSET", "TIMESTAMP", "HEADERS")
 
 
 @parses("CREATE [MATERIALIZED] SOURCE")
-def create_source(parser: StatementParser, words: tuple[str, ...]) -> CreateSourceStatement:
-    materialized = "MATERIALIZED" in words
+def create_source(parser: StatementParser) -> CreateSourceStatement:
+    materialized = "MATERIALIZED" in parser.phrase
     exists = parser.if_not_exists()
     name = parser.object_name()
     cluster = parser.in_cluster() if materialized else None
@@ -160,7 +160,7 @@ def create_source(parser: StatementParser, words: tuple[str, ...]) -> CreateSour
 
 
 @parses("CREATE SUBSOURCE")
-def create_subsource(parser: StatementParser, words: tuple[str, ...]) -> CreateSubsourceStatement:
+def create_subsource(parser: StatementParser) -> CreateSubsourceStatement:
     name = parser.object_name()
     parser.expect("FROM", "SOURCE")
     source = parser.object_name()

@@ -36,7 +36,7 @@ class SubscribeStatement(Statement):
 
 
 @parses("SUBSCRIBE", "TAIL")
-def subscribe(parser: StatementParser, words: tuple[str, ...] = ()) -> SubscribeStatement:
+def subscribe(parser: StatementParser) -> SubscribeStatement:
     parser.accept("TO")
     name = query = None
     if parser.accept_token(TokenType.L_PAREN):

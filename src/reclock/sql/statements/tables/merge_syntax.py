@@ -49,7 +49,7 @@ class MergeClause(exp.Expression):
 
 
 @parses("MERGE INTO")
-def merge(parser: StatementParser, words: tuple[str, ...]) -> MergeStatement:
+def merge(parser: StatementParser) -> MergeStatement:
     target = changed_table(parser)
     if not parser.accept_token(TokenType.USING):
         parser.raise_error("Expected USING")

@@ -82,7 +82,7 @@ def _is_alias(parser: StatementParser) -> bool:
 
 
 @parses("INSERT")
-def insert(parser: StatementParser, words: tuple[str, ...]) -> InsertStatement:
+def insert(parser: StatementParser) -> InsertStatement:
     parser.expect("INTO")
     table = parser.object_name()
     if parser.accept_token(TokenType.ALIAS):
@@ -113,7 +113,7 @@ def insert(parser: StatementParser, words: tuple[str, ...]) -> InsertStatement:
 
 
 @parses("UPDATE")
-def update(parser: StatementParser, words: tuple[str, ...]) -> UpdateStatement:
+def update(parser: StatementParser) -> UpdateStatement:
     table = changed_table(parser)
     parser.expect("SET")
     changes = assignments(parser)
@@ -128,7 +128,7 @@ def update(parser: StatementParser, words: tuple[str, ...]) -> UpdateStatement:
 
 
 @parses("DELETE")
-def delete(parser: StatementParser, words: tuple[str, ...]) -> DeleteStatement:
+def delete(parser: StatementParser) -> DeleteStatement:
     parser.expect("FROM")
     table = changed_table(parser)
     relations = _other_relations(parser) if parser.accept_token(TokenType.USING) else None
@@ -155,6 +155,6 @@ def returning(parser: StatementParser) -> list[exp.Expr] | None:
 
 
 @parses("TRUNCATE")
-def truncate(parser: StatementParser, words: tuple[str, ...]) -> TruncateStatement:
+def truncate(parser: StatementParser) -> TruncateStatement:
     parser.accept("TABLE")
     return TruncateStatement(names=parser.comma_list(StatementParser.table_name))

@@ -19,7 +19,7 @@ class SetConstraintsStatement(Statement):
 
 
 @parses("SET CONSTRAINTS")
-def set_constraints(parser: StatementParser, words: tuple[str, ...]) -> SetConstraintsStatement:
+def set_constraints(parser: StatementParser) -> SetConstraintsStatement:
     names = None if parser.accept("ALL") else parser.comma_list(StatementParser.object_name)
     if not parser.accept_any(("DEFERRED", "IMMEDIATE")):
         parser.raise_error("Expected DEFERRED or IMMEDIATE")

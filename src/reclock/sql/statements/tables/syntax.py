@@ -78,19 +78,17 @@ class CreateTableAsStatement(Statement):
 
 
 @parses("CREATE [OR REPLACE] LOCAL")
-def create_local(parser: StatementParser, words: tuple[str, ...]) -> NoReturn:
+def create_local(parser: StatementParser) -> NoReturn:
     if not parser.accept_any(("TEMP", "TEMPORARY")):
         parser.raise_error("expected TEMPORARY")
     parser.unsupported("CREATE")
 
 
 @parses("CREATE TABLE", f"CREATE {TEMPORARY} TABLE", "CREATE UNLOGGED TABLE")
-def create_table(
-    parser: StatementParser, words: tuple[str, ...]
-) -> CreateTableStatement | CreateTableAsStatement:
+def create_table(parser: StatementParser) -> CreateTableStatement | CreateTableAsStatement:
     exists = parser.if_not_exists()
     name = parser.object_name()
-    if is_temporary(words):
+    if is_temporary(parser.phrase):
         make_temporary(name)
     if parser.sees_token(TokenType.L_PAREN) and not _is_name_list(parser):
         elements = [element for parsed in parser.wrapped_list(_elements) for element in parsed]

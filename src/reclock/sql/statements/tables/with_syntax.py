@@ -20,7 +20,7 @@ class WithStatement(Statement):
 
 
 @parses("WITH")
-def with_statement(parser: StatementParser, words: tuple[str, ...]) -> Statement:
+def with_statement(parser: StatementParser) -> Statement:
     start = parser.index - 1
     clause = parser.with_clause()
     is_query = parser.token.token_type in QUERY_STARTS

@@ -38,23 +38,23 @@ _ISOLATION_LEVELS = (
 
 
 @parses("BEGIN")
-def begin(parser: StatementParser, words: tuple[str, ...]) -> TransactionStatement:
+def begin(parser: StatementParser) -> TransactionStatement:
     parser.accept_any(("WORK", "TRANSACTION"))
     return _modes(parser, "BEGIN")
 
 
 @parses("START")
-def start(parser: StatementParser, words: tuple[str, ...]) -> TransactionStatement:
+def start(parser: StatementParser) -> TransactionStatement:
     if not parser.accept("TRANSACTION"):
         parser.raise_error("Expected TRANSACTION")
     return _modes(parser, "BEGIN")
 
 
 @parses("SET TRANSACTION", "SET SESSION CHARACTERISTICS AS TRANSACTION")
-def set_modes(parser: StatementParser, words: tuple[str, ...]) -> TransactionStatement:
+def set_modes(parser: StatementParser) -> TransactionStatement:
     if not parser.token:
         parser.raise_error("Expected a mode of transactions")
-    return _modes(parser, " ".join(words))
+    return _modes(parser, " ".join(parser.phrase))
 
 
 def _modes(parser: StatementParser, kind: str) -> TransactionStatement:
@@ -79,13 +79,13 @@ def _modes(parser: StatementParser, kind: str) -> TransactionStatement:
 
 
 @parses("COMMIT|END")
-def commit(parser: StatementParser, words: tuple[str, ...]) -> TransactionStatement:
+def commit(parser: StatementParser) -> TransactionStatement:
     parser.accept_any(("WORK", "TRANSACTION"))
     return TransactionStatement(kind="COMMIT")
 
 
 @parses("ROLLBACK|ABORT")
-def roll_back(parser: StatementParser, words: tuple[str, ...]) -> TransactionStatement:
+def roll_back(parser: StatementParser) -> TransactionStatement:
     parser.accept_any(("WORK", "TRANSACTION"))
     if not parser.accept("TO"):
         return TransactionStatement(kind="ROLLBACK")
@@ -94,18 +94,18 @@ def roll_back(parser: StatementParser, words: tuple[str, ...]) -> TransactionSta
 
 
 @parses("SAVEPOINT")
-def savepoint(parser: StatementParser, words: tuple[str, ...]) -> TransactionStatement:
+def savepoint(parser: StatementParser) -> TransactionStatement:
     return TransactionStatement(kind="SAVEPOINT", this=parser.name())
 
 
 @parses("RELEASE")
-def release(parser: StatementParser, words: tuple[str, ...]) -> TransactionStatement:
+def release(parser: StatementParser) -> TransactionStatement:
     parser.accept("SAVEPOINT")
     return TransactionStatement(kind="RELEASE", this=parser.name())
 
 
 @parses("LOCK")
-def lock(parser: StatementParser, words: tuple[str, ...]) -> NoReturn:
+def lock(parser: StatementParser) -> NoReturn:
     raise UnsupportedSql(
         "LOCK TABLE is not supported",
         detail="A transaction reads at one time, and its writes fail with 40001 if what it read "

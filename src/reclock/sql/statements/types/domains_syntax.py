@@ -50,7 +50,7 @@ class AlterDomainStatement(Statement):
 
 
 @parses("CREATE DOMAIN")
-def create_domain(parser: StatementParser, words: tuple[str, ...]) -> CreateDomainStatement:
+def create_domain(parser: StatementParser) -> CreateDomainStatement:
     name = parser.object_name()
     parser.accept_token(TokenType.ALIAS)
     kind = parser.data_type() or parser.missing()

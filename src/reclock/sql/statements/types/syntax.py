@@ -43,7 +43,7 @@ class RenameValueStatement(Statement):
 
 
 @parses("CREATE TYPE")
-def create_type(parser: StatementParser, words: tuple[str, ...]) -> CreateTypeStatement:
+def create_type(parser: StatementParser) -> CreateTypeStatement:
     name = parser.object_name()
     if not parser.accept("AS", "ENUM"):
         raise UnsupportedSql("types other than enums are not supported", hint="write AS ENUM (…)")

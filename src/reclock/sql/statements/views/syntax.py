@@ -58,13 +58,13 @@ class RefreshViewStatement(Statement):
 
 
 @parses("CREATE [OR REPLACE] [MATERIALIZED] VIEW", f"CREATE [OR REPLACE] {TEMPORARY} VIEW")
-def create_view(parser: StatementParser, words: tuple[str, ...]) -> CreateViewStatement:
-    replace, materialized = "REPLACE" in words, "MATERIALIZED" in words
+def create_view(parser: StatementParser) -> CreateViewStatement:
+    replace, materialized = "REPLACE" in parser.phrase, "MATERIALIZED" in parser.phrase
     exists = parser.if_not_exists()
     if replace and exists:
         parser.raise_error("OR REPLACE and IF NOT EXISTS exclude each other", parser.last_token)
     name = parser.object_name()
-    if is_temporary(words):
+    if is_temporary(parser.phrase):
         make_temporary(name)
     cluster = parser.in_cluster() if materialized else None
     zone = None
@@ -88,14 +88,14 @@ def create_view(parser: StatementParser, words: tuple[str, ...]) -> CreateViewSt
 
 
 @parses("CREATE DEFAULT INDEX")
-def create_default_index(parser: StatementParser, words: tuple[str, ...]) -> CreateIndexStatement:
+def create_default_index(parser: StatementParser) -> CreateIndexStatement:
     cluster = parser.in_cluster()
     parser.expect("ON")
     return CreateIndexStatement(cluster=cluster, on=parser.object_name())
 
 
 @parses("CREATE INDEX", "CREATE UNIQUE INDEX")
-def create_index(parser: StatementParser, words: tuple[str, ...]) -> CreateIndexStatement:
+def create_index(parser: StatementParser) -> CreateIndexStatement:
     parser.accept("CONCURRENTLY")
     exists = parser.if_not_exists()
     name = None if parser.sees("ON") or parser.sees("IN") else parser.name()
@@ -111,7 +111,7 @@ def create_index(parser: StatementParser, words: tuple[str, ...]) -> CreateIndex
     statement = CreateIndexStatement(
         this=name, cluster=cluster, on=on, method=method, keys=keys, exists=exists
     )
-    if "UNIQUE" in words:
+    if "UNIQUE" in parser.phrase:
         statement.set("unique", "NULLS DISTINCT")
         if parser.accept("NULLS", "NOT", "DISTINCT"):
             statement.set("unique", "NULLS NOT DISTINCT")
@@ -149,7 +149,7 @@ def _is_operator_class(token: Token | None) -> bool:
 
 
 @parses("REFRESH")
-def refresh_view(parser: StatementParser, words: tuple[str, ...]) -> RefreshViewStatement:
+def refresh_view(parser: StatementParser) -> RefreshViewStatement:
     parser.expect("MATERIALIZED", "VIEW")
     parser.accept("CONCURRENTLY")
     statement = RefreshViewStatement(this=parser.object_name())
