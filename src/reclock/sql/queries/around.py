@@ -9,7 +9,13 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from reclock.algebra.relations import BOOLEAN, Column, RelationDesc
-from reclock.errors import AmbiguousColumn, UnknownColumn, UnknownRelation, UnsupportedSql
+from reclock.errors import (
+    AmbiguousColumn,
+    AmbiguousRelation,
+    UnknownColumn,
+    UnknownRelation,
+    UnsupportedSql,
+)
 from reclock.plan.build import compute, distinct, join, map_columns, project, reduce
 from reclock.plan.relational import Get, JoinKind, Plan
 from reclock.plan.scalars import Aggregate, Call, Case, ColumnRef, Literal, Scalar
@@ -73,7 +79,7 @@ def named_columns(query: exp.Expr, scope: Scope) -> set[int]:
             )
             if part
         ]
-        with suppress(AmbiguousColumn):
+        with suppress(AmbiguousColumn, AmbiguousRelation):
             position = scope.find(fold(column.this), qualifier)
             if position is not None:
                 named.add(position)

@@ -50,9 +50,12 @@ def with_determined_columns(
 ) -> list[TypedExpr]:
     """``keys``, and the columns outside of aggregates that they determine: columns of a catalog
     relation whose key is among the keys. The groups stay the same."""
+    positions: dict[object, list[int]] = {}
+    for i, column in enumerate(scope.columns):
+        if column.relation is not None:
+            positions.setdefault((column.relation, column.qualified), []).append(i)
     determined: set[int] = set()
-    for relation in scope.relations:
-        places = scope.of_relation([relation])
+    for places in positions.values():
         key = [i for i in places if scope.columns[i].is_key]
         if key and all(ColumnRef(i, scope.columns[i].type) in keys for i in key):
             determined |= set(places)
