@@ -311,8 +311,7 @@ def _step_line(report: IngestReport, unit: str) -> str:
     )
     return (
         f"bound {report.size:,} {unit} of {counted(len(report.bindings), 'partition')} "
-        f"at {report.at}, "
-        f"{counted(report.rows, 'row')}: {partitions}{more_partitions}"
+        f"at {report.at}, {counted(report.rows, 'row')}: {partitions}{more_partitions}"
     )
 
 

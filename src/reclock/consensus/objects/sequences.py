@@ -64,7 +64,8 @@ class Sequences(FencedWriter):
         }
 
     def forget(self, ids: Iterable[str]) -> None:
-        """Delete the positions of sequences that were dropped."""
+        """Delete the positions of sequences whose drop is committed. This needs no epoch: no other
+        sequence ever gets their ids, and the drop must not fail after its commit."""
         is_dropped = sequences.c.id.in_(list(ids))
         self._consensus.transact(
             lambda connection: connection.execute(sa.delete(sequences).where(is_dropped))

@@ -1,5 +1,6 @@
-"""CREATE UNIQUE INDEX, DROP INDEX and ALTER INDEX … RENAME of one: a unique index is a constraint of the table, UNIQUE if
-it has columns of all rows."""
+"""CREATE UNIQUE INDEX, and DROP INDEX and ALTER INDEX … RENAME of one.
+
+A unique index is a constraint of the table: UNIQUE if its keys are columns and it has all rows."""
 
 from __future__ import annotations
 
