@@ -247,7 +247,7 @@ def _updates_with(
     as_of: Timestamp,
     having: Having,
 ) -> pa.Table | None:
-    updates = having(input.version, input.files(as_of), column, values)
+    updates = having(input.version, input.files(as_of), column, values, as_of)
     if updates is None or input.tail is None or not input.tail.num_rows:
         return updates
     return pa.concat_tables(
