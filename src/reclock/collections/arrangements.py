@@ -37,7 +37,7 @@ _Key: TypeAlias = tuple[str, str]
 """A file's URI and a column."""
 
 Having: TypeAlias = Callable[
-    [Version, Sequence[DataFile], str, frozenset[Any], Timestamp], pa.Table | None
+    [Version, Sequence[DataFile], str, frozenset[Any], Timestamp], list[pa.Table] | None
 ]
 """As ``Arrangements.having``."""
 
@@ -123,10 +123,11 @@ class Arrangements:
         column: str,
         values: frozenset[Any],
         as_of: Timestamp,
-    ) -> pa.Table | None:
-        """The updates in ``files`` whose ``column`` has one of ``values`` (no NULL), as far as their
-        sums at ``as_of`` need them. They have times and diffs; later ones may be among them. The
-        column's type orders values as Python does. None if the caller should scan instead."""
+    ) -> list[pa.Table] | None:
+        """Tables of the updates in ``files`` whose ``column`` has one of ``values`` (no NULL), with times
+        and diffs; later updates may be among them, and those that cancel each other by ``as_of`` may
+        not. The column's type orders values as Python does. None if the caller should scan
+        instead."""
         if files and not self._is_wanted(version, files, column):
             return None
         matches: list[pa.Table] = []
@@ -135,7 +136,7 @@ class Arrangements:
             if arranged is None:
                 return None
             matches += [arranged.having(value, as_of) for value in values]
-        return _combined(matches, version)
+        return [match for match in matches if match.num_rows]
 
     def resident(
         self,
@@ -144,7 +145,7 @@ class Arrangements:
         column: str,
         values: frozenset[Any],
         as_of: Timestamp,
-    ) -> pa.Table | None:
+    ) -> list[pa.Table] | None:
         """As ``having``, but None where a file is not arranged yet: reads no file."""
         matches: list[pa.Table] = []
         for file in files:
@@ -152,7 +153,7 @@ class Arrangements:
             if arranged is None:
                 return None
             matches += [arranged.having(value, as_of) for value in values]
-        return _combined(matches, version)
+        return [match for match in matches if match.num_rows]
 
     def _is_wanted(self, version: Version, files: Sequence[DataFile], column: str) -> bool:
         if sum(file.size_bytes for file in files) * _GROWTH > self.limit_bytes:
@@ -195,10 +196,3 @@ class Arrangements:
                 self._arranged.popitem(last=False)
                 self._bytes -= arranged.bytes
             return self._bytes + needed_bytes <= self.limit_bytes
-
-
-def _combined(matches: Sequence[pa.Table], version: Version) -> pa.Table:
-    matches = [match for match in matches if match.num_rows]
-    if not matches:
-        return arrow_schema(version.desc, with_updates=True).empty_table()
-    return matches[0] if len(matches) == 1 else pa.concat_tables(matches)
