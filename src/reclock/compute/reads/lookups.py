@@ -353,7 +353,7 @@ def _repeated(updates: pa.Table, desc: RelationDesc) -> pa.Table | None:
         return rows
     if any(map(pa.types.is_nested, rows.schema.types)):
         return None
-    summed = updates.group_by(list(desc.names)).aggregate([(DIFF_COLUMN, "sum")])
+    summed = updates.group_by(list(desc.names), use_threads=False).aggregate([(DIFF_COLUMN, "sum")])
     counts = summed[f"{DIFF_COLUMN}_sum"].to_numpy()
     if (counts < 0).any():
         return None
