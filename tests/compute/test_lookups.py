@@ -289,6 +289,8 @@ def test_a_column_is_arranged_when_it_is_looked_up_by_again(
         engine_of(lookup(8), Finishing(), {FLIGHTS: read}, Timestamp(5), **options) == lookups.NAME
     )
     assert engine_of(GET, Finishing(), {FLIGHTS: read}, Timestamp(5), **options) == "spark"
+    beyond = ask(lookup(2**40), Finishing(), read, 5, arrangements, small)
+    assert (rows(beyond), beyond.engine) == ([], lookups.NAME)
 
 
 @pytest.mark.parametrize(

@@ -62,8 +62,14 @@ class _SortedUpdates:
 
     def having(self, value: Any) -> pa.Table:
         if self.numbers is not None:
-            first = int(self.numbers.searchsorted(value, "left"))
-            return self.updates.slice(first, int(self.numbers.searchsorted(value, "right")) - first)
+            limits = np.iinfo(self.numbers.dtype)
+            if not limits.min <= value <= limits.max:
+                return self.updates.slice(0, 0)
+            # a number of another type makes numpy convert the whole array
+            number = self.numbers.dtype.type(value)
+            first = int(self.numbers.searchsorted(number, "left"))
+            last = int(self.numbers.searchsorted(number, "right"))
+            return self.updates.slice(first, last - first)
         indexes = range(len(self.values))
         start = bisect_left(indexes, value, key=self._value)
         return self.updates.slice(
