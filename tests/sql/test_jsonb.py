@@ -36,6 +36,7 @@ DOCUMENTS = lines("jsonb_documents.txt")
 EXPRESSIONS = lines("jsonb_expressions.sql")
 PAIRS = [
     *("a.doc @> b.doc", "a.doc <@ b.doc", "a.doc || b.doc", "a.doc = b.doc"),
+    *("a.doc < b.doc", "a.doc >= b.doc"),
     *("a.doc ? (b.doc #>> '{}')", "a.doc -> (b.doc ->> 0)"),
 ]
 
@@ -148,6 +149,7 @@ OF_ANY = [
         "jsonb_build_array(a, k, i, b)",
     ),
     *("jsonb_build_object(k, a, i, b)", "to_jsonb(a::text)", "a @> (a -> k)", "(a || b) @> b"),
+    *("a < b", "a >= b", "greatest(a, b)::text"),
 ]
 
 

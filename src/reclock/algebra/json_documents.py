@@ -16,6 +16,7 @@ from functools import lru_cache
 from json.encoder import encode_basestring
 from typing import Any, NoReturn
 
+from reclock.algebra.number_texts import number_key
 from reclock.errors import InvalidJson
 
 _MOST_INT_DIGITS = 4000
@@ -67,6 +68,44 @@ def loads(document: str) -> Any:
     Numbers are ``int`` or ``Decimal``. Objects have their keys in the order of the text.
     """
     return _NORMAL.decode(document)
+
+
+def order_key(document: str) -> str:
+    """A text for each document in normal form, in whose order, by bytes, documents are in
+    PostgreSQL's.
+
+    An array or an object with fewer elements is less. Where neither has more, an array is less than
+    an object, and a scalar, which counts as an array of one element, less than that.
+    """
+    value = loads(document)
+    if isinstance(value, dict | list):
+        kind, key = _key(value)
+        return f"{'1' if kind == _ARRAY else '2'}{key[:_COUNT]}1{key[_COUNT:]}"
+    return f"1{1:0{_COUNT}d}0{''.join(_key(value))}"
+
+
+_COUNT = 10
+"""The digits of a number of elements in a key."""
+_ARRAY = "4"
+_ESCAPED = str.maketrans({"\x01": "\x02\x01", "\x02": "\x02\x02"})
+
+
+def _key(value: Any) -> tuple[str, str]:
+    """The place of the kind of value among all kinds, and the order of the value among its kind."""
+    match value:
+        case None:
+            return "0", ""
+        case str():
+            return "1", f"{value.translate(_ESCAPED)}\x01"
+        case bool():
+            return "3", f"{value:d}"
+        case int() | Decimal():
+            return "2", number_key(Decimal(value))
+        case list():
+            return _ARRAY, f"{len(value):0{_COUNT}d}{''.join(map(''.join, map(_key, value)))}"
+        case _:
+            pairs = (part for pair in value.items() for part in pair)
+            return "5", f"{len(value):0{_COUNT}d}{''.join(map(''.join, map(_key, pairs)))}"
 
 
 def dumps(value: Any) -> str:

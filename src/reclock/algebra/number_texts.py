@@ -29,3 +29,16 @@ def read_decimal(text: str) -> Decimal:
     if not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text):
         raise ValueError(text)
     return Decimal(text)
+
+
+def number_key(number: Decimal) -> str:
+    """A text for each number, in whose order, by bytes, numbers are: the sign, the exponent and the
+    digits; of a negative number, the complements of both."""
+    if not number:
+        return "1 "
+    digits = "".join(map(str, number.as_tuple().digits)).rstrip("0")
+    size = f"{number.adjusted() + 500_000:06d}{digits}"
+    return f"0{size.translate(_COMPLEMENT)}~" if number < 0 else f"2{size} "
+
+
+_COMPLEMENT = str.maketrans("0123456789", "9876543210")

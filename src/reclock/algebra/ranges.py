@@ -14,6 +14,7 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 
+from reclock.algebra.number_texts import number_key
 from reclock.errors import EvaluationError
 
 EMPTY = "empty"
@@ -123,20 +124,8 @@ def order_key(text: str) -> str:
 def _cut_key(cut: RangeCut) -> str:
     if cut.side:
         return str(cut.side + 1)
-    key = _number_key(cut.value) if isinstance(cut.value, Decimal) else f"{cut.value} "
+    key = number_key(cut.value) if isinstance(cut.value, Decimal) else f"{cut.value} "
     return f"1{key}{cut.is_after:d}"
-
-
-_COMPLEMENT = str.maketrans("0123456789", "9876543210")
-
-
-def _number_key(number: Decimal) -> str:
-    """The sign, the exponent and the digits; of a negative number, the complements of both."""
-    if not number:
-        return "1 "
-    digits = "".join(map(str, number.as_tuple().digits)).rstrip("0")
-    size = f"{number.adjusted() + 500:03d}{digits}"
-    return f"0{size.translate(_COMPLEMENT)}~" if number < 0 else f"2{size} "
 
 
 # --- what ranges contain ---

@@ -183,6 +183,11 @@ class ScalarType:
         return self.name in RANGES
 
     @property
+    def has_order_key(self) -> bool:
+        """Whether engines hold its values as texts, which another text puts in SQL's order."""
+        return self.is_range or self.name is TypeName.JSONB
+
+    @property
     def is_stored(self) -> bool:
         """Whether a collection can hold its values."""
         if self.name is TypeName.ARRAY and self.element is not None:
@@ -322,7 +327,7 @@ OIDVECTOR = ScalarType(TypeName.VECTOR, element=OID)
 
 @dataclass(frozen=True, slots=True)
 class TextLimit:
-    """Of a column that is ``varchar(n)`` or ``name``."""
+    """Of a column that is ``varchar(n)`` or ``name``, or an array of ``varchar(n)``."""
 
     characters: int
     is_name: bool = False
@@ -391,7 +396,9 @@ class Column:
     @property
     def sql_type(self) -> str:
         """The type as SQL writes it, with the length."""
-        return self.type.domain.name if self.type.domain else str(self.limit or self.type)
+        if self.type.domain:
+            return self.type.domain.name
+        return f"{self.limit}{'[]' * self.type.dimensions}" if self.limit else str(self.type)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,3 +20,8 @@ SELECT jsonb_object_agg(id, doc) AS o FROM d
 SELECT jsonb_typeof(doc) AS kind, jsonb_object_agg(txt, id ORDER BY id) AS o FROM d WHERE id > 5 GROUP BY 1
 SELECT jsonb_object_agg(key, value ORDER BY id) AS last FROM d, jsonb_each(CASE jsonb_typeof(doc) WHEN 'object' THEN doc END)
 SELECT jsonb_agg(id ORDER BY id) -> 0 AS first FROM d
+SELECT id, row_number() OVER (ORDER BY doc, id) AS place FROM d
+SELECT id, rank() OVER (ORDER BY doc DESC NULLS LAST) AS place FROM d WHERE id < 20
+SELECT doc -> 'a' AS a, count(*) FROM d GROUP BY 1 ORDER BY 1 DESC LIMIT 3
+SELECT string_agg(doc::text, ' ' ORDER BY doc DESC) FROM (VALUES ('false'::jsonb), ('null'), ('{}'), ('10'), ('9'), ('-1'), ('"a"'), ('[]'), ('[9]'), ('[10]'), ('"ab"')) AS t (doc) WHERE doc > 'null'
+SELECT DISTINCT ON (doc) doc, id FROM (VALUES ('10'::jsonb, 1), ('9', 2), ('10', 0)) AS t (doc, id) ORDER BY doc, id

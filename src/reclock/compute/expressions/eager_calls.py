@@ -55,7 +55,7 @@ def _is_eager(scalar: Scalar) -> bool:
     match scalar:
         case Call(function, arguments):
             return calls_python(function) or any(
-                part.type.is_range for part in (scalar, *arguments)
+                part.type.has_order_key for part in (scalar, *arguments)
             )
         case Cast(operand, type):
             return textual(type) is not None or operand.type == JSONB

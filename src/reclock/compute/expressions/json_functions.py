@@ -13,7 +13,7 @@ from typing import Any
 
 from reclock.algebra import ranges
 from reclock.algebra.interval_reading import parts_of_interval
-from reclock.algebra.json_documents import dumps, loads, normal_form, ordered
+from reclock.algebra.json_documents import dumps, loads, normal_form, order_key, ordered
 from reclock.algebra.moment_formats import moment_of
 from reclock.algebra.number_formats import double_text, number_text
 from reclock.algebra.number_reading import number_of
@@ -438,6 +438,7 @@ _FUNCTIONS: Mapping[str, PythonFunction] = {
         f"range_{name}": PythonFunction(function, (TEXT, TEXT), BOOLEAN)
         for name, function in _COMPARISONS_OF_RANGES.items()
     },
+    "document_order": PythonFunction(order_key, (TEXT,), TEXT),
     "range_order": PythonFunction(ranges.order_key, (TEXT,), TEXT),
     "range_lower": PythonFunction(ranges.lower_value, (TEXT,), TEXT),
     "range_upper": PythonFunction(ranges.upper_value, (TEXT,), TEXT),

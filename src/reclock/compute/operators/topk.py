@@ -30,7 +30,7 @@ def order_by(
     equally.
 
     ``types`` are those of all columns. Intervals are ordered by their spans. ``has_ties``: peers
-    are not ordered. Among ties, ranges are ordered as texts.
+    are not ordered. Among ties, ranges and documents are ordered as texts.
     """
     terms = []
     for ordering in order:
@@ -52,7 +52,7 @@ def comparable(engine: str, column: str, type: ScalarType) -> str:
 
 
 def _in_any_order(engine: str, column: str, type: ScalarType) -> str:
-    return column if type.is_range else in_order(engine, column, type)
+    return column if type.has_order_key else in_order(engine, column, type)
 
 
 def term(sql: str, ordering: Ordering) -> str:

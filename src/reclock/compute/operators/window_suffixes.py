@@ -131,7 +131,7 @@ def _adds_up(aggregate: Aggregate) -> bool:
 
 def _has_one_order(type: ScalarType) -> bool:
     """Whether equal values cannot be told apart, so that the reverse of an order is one."""
-    return not (type.is_nested or type.is_range or type.has_intervals)
+    return not (type.is_nested or type.has_order_key or type.has_intervals)
 
 
 def _is_from_first(node: Window, engine: str) -> str:

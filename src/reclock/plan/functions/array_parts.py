@@ -247,8 +247,10 @@ def _quantified(engine: str, base: str, is_any: bool) -> Writer:
     def write(site: Site) -> str:
         element = site.types[1].element
         assert element is not None
-        if element.is_range and engine == "spark" and base not in ("=", "<>"):
-            raise UnsupportedSql("an order of ranges within arrays is not computed by Spark")
+        if element.has_order_key and engine == "spark" and base not in ("=", "<>"):
+            raise UnsupportedSql(
+                "an order of ranges or documents within arrays is not computed by Spark"
+            )
 
         def of(operand: str, items: str) -> str:
             compared = SCALARS[base].writers[engine](

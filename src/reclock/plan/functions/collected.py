@@ -55,7 +55,7 @@ def _keys(engine: str, site: Site, first: int) -> list[_Key]:
             raise InternalError(f"no direction of an ordered aggregate: {word!r}")
         keys.append(_Key(sorted_by(i), str(word)))
     arguments = [
-        site.arguments[place] if site.types[place].is_range else sorted_by(place)
+        site.arguments[place] if site.types[place].has_order_key else sorted_by(place)
         for place in range(first)
         if place not in site.constants
     ]

@@ -108,7 +108,7 @@ def _write_extreme(engine: str, function: str) -> Writer:
             raise UnsupportedSql(f"{function} of arrays and records is not computed by Spark")
         if type.name is TypeName.RECORD and (type.has_intervals or has_own_order(type)):
             raise UnsupportedSql(
-                f"{function} of records with intervals, ranges or enums is not supported"
+                f"{function} of records with intervals, ranges, documents or enums is not supported"
             )
         if has_own_order(type):
             pairs = [_with_order(engine, argument, type) for argument in arguments]

@@ -13,8 +13,8 @@ from reclock.plan.functions.sql_names import case_sql, each_element, field_names
 def in_order(engine: str, sql: str, type: ScalarType) -> str:
     """What the engine orders as SQL orders ``sql``: NULL is the largest element of an array, and
     the largest field of a record. Equal values have equal results."""
-    if type.is_range:
-        return order_of_range(sql)
+    if type.has_order_key:
+        return json_call("range_order" if type.is_range else "document_order", sql)
     if type.enum is not None:
         return _place_of_label(engine, sql, type.enum)
     if type.dimensions > 1:
@@ -22,8 +22,10 @@ def in_order(engine: str, sql: str, type: ScalarType) -> str:
     if not type.is_nested or (engine == "duckdb" and not has_own_order(type)):
         return sql
     if type.element is not None:
-        if has_ranges(type.element) and engine == "spark":
-            raise UnsupportedSql("the order of arrays of ranges is not computed by Spark")
+        if has_keys(type.element) and engine == "spark":
+            raise UnsupportedSql(
+                "the order of arrays of ranges or documents is not computed by Spark"
+            )
         return each_element(engine, sql, _part_in_order(engine, "e", type.element))
     fields = zip(field_names(type), type.fields, strict=True)
     parts = {name: _part_in_order(engine, f"({sql}).{name}", field.type) for name, field in fields}
@@ -40,11 +42,6 @@ def _by_elements(engine: str, items: str, type: ScalarType) -> str:
     return f"CASE WHEN {items} IS NOT NULL THEN {struct(engine, parts)} END"
 
 
-def order_of_range(sql: str) -> str:
-    """What both engines order as SQL orders the range."""
-    return json_call("range_order", sql)
-
-
 def _place_of_label(engine: str, sql: str, type: EnumType) -> str:
     """The place of the label among those of its type."""
     places = [
@@ -53,11 +50,11 @@ def _place_of_label(engine: str, sql: str, type: EnumType) -> str:
     return case_sql(engine, f" {sql} {' '.join(places)}") if places else sql
 
 
-def has_ranges(type: ScalarType) -> bool:
-    """Whether the type, or a part of it, is a range."""
+def has_keys(type: ScalarType) -> bool:
+    """Whether the order of the type, or of a part of it, is that of keys that Python computes."""
     if type.name is TypeName.RECORD:
-        return any(has_ranges(field.type) for field in type.fields)
-    return type.is_range if type.element is None else has_ranges(type.element)
+        return any(has_keys(field.type) for field in type.fields)
+    return type.has_order_key if type.element is None else has_keys(type.element)
 
 
 def has_own_order(type: ScalarType) -> bool:
@@ -66,7 +63,7 @@ def has_own_order(type: ScalarType) -> bool:
         return any(has_own_order(field.type) for field in type.fields)
     if type.element is not None:
         return type.dimensions > 1 or has_own_order(type.element)
-    return type.is_range or type.enum is not None
+    return type.has_order_key or type.enum is not None
 
 
 def _part_in_order(engine: str, sql: str, type: ScalarType) -> str:
