@@ -291,6 +291,17 @@ def _with_article(kind: str) -> str:
     return f"an {kind}" if kind.startswith("index") else f"a {kind}"
 
 
+class NotAnAggregate(ReclockError):
+    """A call of a plain function has a clause that only aggregates and window functions take."""
+
+    sqlstate = "42809"
+
+    def __init__(self, clause: str, name: str) -> None:
+        window = " a window function nor" if clause == "OVER" else ""
+        super().__init__(f"{clause} specified, but {name} is not{window} an aggregate function")
+        self.clause, self.name = clause, name
+
+
 class NotComposite(ReclockError):
     """A field is taken of a value that is no record."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NoReturn
 
 from sqlglot import exp
 
@@ -11,6 +12,7 @@ from reclock.algebra.relations import INTEGER, TEXT
 from reclock.errors import (
     AggregateNotAllowed,
     InvalidColumnReference,
+    NotAnAggregate,
     SqlSyntaxError,
     TypeMismatch,
     UnknownFunction,
@@ -94,6 +96,31 @@ def _ordered_set(node: exp.WithinGroup) -> tuple[str, list[exp.Expr]]:
     return name, [order[0].this, *node.this.expressions]
 
 
+def reject_clause(clause: str, called: exp.Expr, context: ExprContext) -> NoReturn:
+    """Raises what is wrong with a call of a plain function without ``clause``, such as FILTER; if
+    nothing is, ``NotAnAggregate``."""
+    plain = tracked_copy(called)
+    if isinstance(plain, exp.Anonymous):
+        plain.set(
+            "expressions", [each for written in plain.expressions for each in _plain(written)]
+        )
+    scalar(plain, context)
+    raise NotAnAggregate(clause, function_name(called) if isinstance(called, exp.Anonymous) else "")
+
+
+def _plain(argument: exp.Expr) -> list[exp.Expr]:
+    """The arguments of a plain function that ``argument`` holds."""
+    match argument:
+        case exp.Order():
+            return _plain(argument.this)
+        case exp.Distinct():
+            return [each for written in argument.expressions for each in _plain(written)]
+        case exp.Star():
+            return []
+        case _:
+            return [argument]
+
+
 @scalar.register
 def _filtered(node: exp.Filter, context: ExprContext) -> TypedExpr:
     function = node.this
@@ -106,9 +133,7 @@ def _filtered(node: exp.Filter, context: ExprContext) -> TypedExpr:
     if isinstance(function, exp.Anonymous) and function_name(function) in ORDERED_SETS:
         raise WithinGroupRequired(function_name(function))
     if not isinstance(function, exp.Anonymous) or function_name(function) not in AGGREGATES:
-        raise SqlSyntaxError(
-            f"FILTER is not allowed: {to_sql(function)[:80]} is not an aggregate function"
-        )
+        reject_clause("FILTER", function, context)
     return aggregate_call(
         node, function_name(function), function.expressions, node.expression.this, context
     )

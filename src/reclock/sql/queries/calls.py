@@ -11,7 +11,6 @@ from sqlglot import exp
 from reclock.errors import (
     AggregateNotAllowed,
     NotComposite,
-    SqlSyntaxError,
     UnsupportedSql,
     WithinGroupRequired,
 )
@@ -22,6 +21,7 @@ from reclock.sql.queries.aggregate_calls import (
     ORDERED_SETS,
     aggregate_call,
     document_aggregate,
+    reject_clause,
 )
 from reclock.sql.queries.call_forms import positional
 from reclock.sql.queries.catalog_functions import CATALOG_FUNCTIONS, expression
@@ -68,16 +68,22 @@ def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
     if (value := _of_rows(node, name, arguments, context)) is not None:
         return value
     for argument in arguments:
-        if isinstance(argument, exp.Distinct | exp.Order | exp.Star):
-            raise SqlSyntaxError(
-                f"{to_sql(argument)[:80]} is not allowed: {name} is not an aggregate function"
-            )
+        if (clause := _AGGREGATE_CLAUSES.get(type(argument))) is not None:
+            reject_clause(clause.format(name), node, context)
     if name == "row":
         return record_of(list(map(default_to_text, row_values(arguments, context))))
     values = special_arguments(name, [scalar(argument, context) for argument in arguments])
     if (value := special_call(Called(name, arguments, values, context))) is not None:
         return value
     return _plain_call(name, values, context)
+
+
+_AGGREGATE_CLAUSES: dict[type[exp.Expr], str] = {
+    exp.Distinct: "DISTINCT",
+    exp.Order: "ORDER BY",
+    exp.Star: "{}(*)",
+}
+"""What stands as an argument and only aggregates take."""
 
 
 def _of_rows(

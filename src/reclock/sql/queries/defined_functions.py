@@ -63,14 +63,15 @@ _NUMBER = "number of the name"
 def defined_call(
     names: Sequence[str], node: exp.Anonymous, expr_context: ExprContext, context: Context
 ) -> DefinedCall | None:
-    """The call ``node`` of the function with this written name; None if users defined none. Raises
+    """The call ``node`` of the function with this written name; None if users defined none,
+    or if it is written as one of an aggregate. Raises
     ``UnknownFunction`` if none of that name takes these arguments."""
     entries = context.catalog.functions(names, context.session)
-    if not entries:
+    is_aggregate = any(
+        isinstance(argument, exp.Distinct | exp.Order | exp.Star) for argument in node.expressions
+    )
+    if not entries or is_aggregate:
         return None
-    for argument in node.expressions:
-        if isinstance(argument, exp.Distinct | exp.Order | exp.Star):
-            raise SqlSyntaxError(f"{names[-1]} is not an aggregate function")
     values = {id(argument): scalar(_value(argument), expr_context) for argument in node.expressions}
     candidates = [
         (entry, placed)

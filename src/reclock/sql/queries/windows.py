@@ -23,7 +23,7 @@ from reclock.plan.functions.aggregates import COUNTS
 from reclock.plan.relational import Frame, FrameOffset, WindowFunction
 from reclock.plan.scalars import Aggregate, Case, Literal
 from reclock.sql.names import fold
-from reclock.sql.queries.aggregate_calls import ORDERED_SETS, aggregate
+from reclock.sql.queries.aggregate_calls import ORDERED_SETS, aggregate, reject_clause
 from reclock.sql.queries.coercion import expect, unified
 from reclock.sql.queries.expressions import (
     ExprContext,
@@ -83,6 +83,8 @@ def _window(node: exp.Window, context: ExprContext) -> TypedExpr:
     if name in AGGREGATES and name not in ORDERED_SETS:
         window = _aggregated(name, called.expressions, order, filter, of, within)
         return _over_nothing(name, window) if _is_empty(of.frame) else window
+    if name not in FUNCTIONS and name not in ORDERED_SETS:
+        reject_clause("OVER", called, within)
     if name not in FUNCTIONS or filter is not None:
         known = ", ".join(FUNCTIONS)
         raise UnsupportedSql(
