@@ -32,6 +32,11 @@ PLACES_OF_UNRESERVED = (
     "SELECT 1 FROM t AS {}",
     "SELECT 1 FROM t AS u ({})",
     "SELECT a FROM t ORDER BY {}",
+    "UPDATE t {} SET a = 1",
+    "DELETE FROM t {} WHERE true",
+    "CREATE TABLE t (a {})",
+    "SELECT CAST(1 AS {})",
+    "SELECT 1::public.{}[]",
 )
 
 

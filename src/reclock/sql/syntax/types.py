@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
 from typing import Any
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.algebra.relations import RANGES
+from reclock.sql.syntax.reserved_words import RESERVED_WORD
 from reclock.sql.syntax.words import WordParser
+
+_RESERVED = re.compile(RESERVED_WORD, re.IGNORECASE)
 
 _KEYWORDS = frozenset(
     ("bool", "int2", "int4", "int8", "float4", "float8", "numeric", "text", "varchar", "bpchar")
@@ -20,6 +25,14 @@ _IN_CATALOG = _KEYWORDS | RANGES | {"oid", "name", "char", "regclass", "regnames
 
 class TypeParser(WordParser):
     """sqlglot's, with arrays of every type, and the names of ``pg_catalog``."""
+
+    def _parse_id_var(
+        self, any_token: bool = True, tokens: Collection[TokenType] | None = None
+    ) -> exp.Expr | None:
+        """sqlglot takes no keyword for the name of a user's type."""
+        if tokens == (TokenType.VAR,) and not _RESERVED.fullmatch(self._curr.text):
+            tokens = None
+        return super()._parse_id_var(any_token, tokens)
 
     def _parse_types(self, check_func: bool = False, *args: Any, **options: Any) -> exp.Expr | None:
         """sqlglot does not look for ``[]`` after ``oid`` and ``regclass``, and takes ``[3]`` for a

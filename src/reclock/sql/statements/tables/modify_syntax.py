@@ -75,10 +75,8 @@ def changed_table(parser: StatementParser) -> exp.Table:
 def _is_alias(parser: StatementParser) -> bool:
     if parser.token.token_type == TokenType.IDENTIFIER:
         return True
-    return parser.token.token_type == TokenType.VAR and parser.token.text.upper() not in (
-        "SET",
-        "RETURNING",
-    )
+    word = parser.token.text.upper()
+    return parser.token.token_type in parser.ID_VAR_TOKENS and word not in ("SET", "RETURNING")
 
 
 @parses("INSERT")
