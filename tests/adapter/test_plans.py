@@ -21,7 +21,13 @@ from reclock.adapter.session.prepared import RepeatedInsert
 from reclock.adapter.session.session import Session
 from reclock.algebra.relations import BIGINT, INTEGER, SMALLINT, TEXT, ScalarType, numeric
 from reclock.algebra.timestamps import Timestamp
-from reclock.errors import InvalidOption, PermissionDenied, ReclockError, ResultTooLarge
+from reclock.errors import (
+    InvalidOption,
+    PermissionDenied,
+    ReclockError,
+    ResultTooLarge,
+    UnsupportedSql,
+)
 from reclock.runtime.environment import Environment
 from reclock.sql.planning.statement import plan_statement
 from reclock.sql.syntax.parse import parse
@@ -160,6 +166,23 @@ def test_the_present_moment_is_that_of_each_statement(tmp_path: Path) -> None:
         session = Session(environment)
         [(first,)], [(second,)] = (last_answer(session, "SELECT now()") for _ in range(2))
         assert first < second
+
+
+def test_the_constant_now_means_the_time_of_each_statement(tmp_path: Path) -> None:
+    now = [Timestamp(1_700_000_000_000)]
+    with Environment.initialise(tmp_path, clock=lambda: now[0]) as environment:
+        session = Session(environment)
+        last_answer(session, "CREATE TABLE t (n int, at timestamptz)")
+        insert = session.prepare("INSERT INTO t VALUES ($1, 'now')", [INTEGER])
+        for n in range(2):
+            session.execute_prepared(insert, (n,))
+            assert last_answer(session, "SELECT max(at) = 'now' FROM t") == [(True,)]
+            now[0] = Timestamp(now[0] + 24 * 3600 * 1000)
+        assert last_answer(session, "SELECT count(DISTINCT at) FROM t") == [(2,)]
+        for definition in ("VIEW v AS SELECT 'today' < d FROM u", "TABLE w (d date DEFAULT 'now')"):
+            last_answer(session, "DROP TABLE IF EXISTS u; CREATE TABLE u (d date)")
+            with pytest.raises(UnsupportedSql):
+                last_answer(session, f"CREATE {definition}")
 
 
 def test_equal_parameters_that_look_different_have_answers_of_their_own(

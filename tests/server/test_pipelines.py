@@ -19,7 +19,7 @@ from psycopg import errors
 
 from reclock.adapter.session.prepared import RepeatedInsert
 from reclock.adapter.session.session import Session
-from reclock.algebra.zones import utc
+from reclock.algebra.zones import UTC_CLOCK
 from reclock.errors import NotNullViolation, ProtocolViolation, QueryCanceled
 from reclock.runtime.environment import Environment
 from reclock.server import messages
@@ -431,7 +431,9 @@ def session(tmp_path) -> Iterator[Session]:
 
 def test_many_executions_are_planned_once_and_write_once(session: Session, monkeypatch) -> None:
     prepared = session.prepare(INSERT, name="insert")
-    columns = decode_columns([(b"1", b"a"), (b"2", None)], prepared.parameter_types, [0, 0], utc)
+    columns = decode_columns(
+        [(b"1", b"a"), (b"2", None)], prepared.parameter_types, [0, 0], UTC_CLOCK
+    )
     session.transactions.begin_implicit()
     assert session.insert_all([RepeatedInsert(prepared, columns, 2)])
     assert session.transactions.block is not None
@@ -457,7 +459,7 @@ def test_a_failed_attempt_leaves_the_block_as_it_was(session: Session) -> None:
 def test_a_text_that_is_no_text_is_a_violation(session: Session) -> None:
     prepared = session.prepare(INSERT, name="insert")
     with pytest.raises(ProtocolViolation):
-        decode_columns([(b"1", b"a"), (b"2", b"\xff")], prepared.parameter_types, [0, 0], utc)
+        decode_columns([(b"1", b"a"), (b"2", b"\xff")], prepared.parameter_types, [0, 0], UTC_CLOCK)
 
 
 def test_a_cancelled_attempt_is_not_repeated_one_by_one(session: Session, monkeypatch) -> None:

@@ -57,6 +57,10 @@ def test_a_session_reads_and_writes_moments_in_its_zone(both: Both) -> None:
         SET TIME ZONE LOCAL;
         SET TIME ZONE -7;
         SELECT timestamptz '2022-01-01';
+        SET TIME ZONE '+02:00';
+        SELECT timestamptz '2022-01-01 00:00Z';
+        SET TIME ZONE 'UTC-3';
+        SELECT timestamptz '2022-01-01 00:00Z';
         SET TIME ZONE 'nowhere';
         RESET TIME ZONE;
         DROP TABLE m

@@ -18,7 +18,7 @@ from reclock.algebra import relations as r
 from reclock.algebra.intervals import Interval
 from reclock.algebra.json_documents import normal_form
 from reclock.algebra.textual.times import normal_form as normal_time
-from reclock.algebra.zones import utc
+from reclock.algebra.zones import UTC_CLOCK
 from reclock.collections.schema import arrow_type
 from reclock.compute.engines.engine import result_type
 from reclock.errors import ReclockError
@@ -85,7 +85,7 @@ def test_round_trip(type: r.ScalarType) -> None:
     @given(VALUES[type])
     def back_again(value: object) -> None:
         for format in FORMATS:
-            read = values.decode(written(value, type, format), type, format, utc)
+            read = values.decode(written(value, type, format), type, format, UTC_CLOCK)
             assert (float(np.float32(read)) if type == r.REAL else read) == value
 
     back_again()
@@ -147,7 +147,7 @@ def test_batches_that_are_a_part_of_others_and_rows_without_columns() -> None:
 def test_any_bytes_are_a_value_or_an_error(type: r.ScalarType, raw: bytes) -> None:
     for format in FORMATS:
         with contextlib.suppress(ReclockError):
-            values.decode(raw, type, format, utc)
+            values.decode(raw, type, format, UTC_CLOCK)
 
 
 def test_text_is_that_of_postgresql() -> None:

@@ -107,6 +107,46 @@ TYPES = """
     UPDATE coded SET code = 'c' FROM (VALUES (1, 'z')) AS v (k, z) WHERE n = k RETURNING coded.code, z, item;
     DELETE FROM coded WHERE item = 7 RETURNING code, n
 """
+ARRAYS = """
+    CREATE TABLE tagged (n int, tags varchar(3)[], codes char(2)[], pairs varchar(2)[][]);
+    INSERT INTO tagged VALUES (1, '{abc,NULL,"ab   "}', '{a,bc}', '{{a,b},{cc,dd}}'), (2, ARRAY['a', 'b'], ARRAY['x'], NULL);
+    INSERT INTO tagged VALUES (3, '{}', '{}', '{}'), (4, NULL, NULL, NULL);
+    INSERT INTO tagged (tags) VALUES ('{abcd}');
+    INSERT INTO tagged (tags) VALUES (ARRAY['a', 'abcd']);
+    INSERT INTO tagged (tags) SELECT ARRAY[n::text || 'abc'] FROM tagged;
+    INSERT INTO tagged (n, tags) SELECT n + 10, ARRAY[n::text || 'a  '] FROM tagged WHERE n < 3;
+    INSERT INTO tagged (codes) VALUES ('{abc}');
+    INSERT INTO tagged (codes) SELECT ARRAY[n::text || 'ab'] FROM tagged;
+    INSERT INTO tagged (pairs) VALUES ('{{a,b},{cc,ddd}}');
+    UPDATE tagged SET tags = tags || 'wxyz'::text WHERE n = 1;
+    UPDATE tagged SET tags = array_append(tags, 'w') WHERE n = 1 RETURNING tags, tags[3] || '|';
+    SELECT n, tags, codes, pairs FROM tagged ORDER BY n;
+    SELECT attname::text, format_type(atttypid, atttypmod) FROM pg_attribute
+        WHERE attrelid = 'tagged'::regclass AND attnum BETWEEN 1 AND 3 ORDER BY attnum;
+    SELECT column_name::text, data_type::text, udt_name::text FROM information_schema.columns
+        WHERE table_name = 'tagged' ORDER BY column_name
+"""
+WORDS_OF_TIME = """
+    CREATE TABLE met (n int, d date, l timestamp, at timestamptz);
+    INSERT INTO met VALUES (1, 'today', 'tomorrow', 'yesterday 10:00'), (2, 'now', 'now', 'now');
+    INSERT INTO met (n, d, l) SELECT 3, 'yesterday', 'Today 12:30:15';
+    SELECT n, d - current_date, l - current_date, at < now() FROM met WHERE n <> 2 ORDER BY n;
+    SELECT n, d = current_date, l = at::timestamp, at <= now() FROM met WHERE n = 2;
+    SELECT n FROM met WHERE d BETWEEN 'yesterday' AND 'today' AND l >= 'today' AND at IS NULL;
+    UPDATE met SET d = 'tomorrow' WHERE d = 'today' RETURNING n, d - current_date;
+    DELETE FROM met WHERE d IN ('tomorrow', 'yesterday');
+    SELECT n FROM met;
+    SELECT n FROM met WHERE d = 'some day';
+    PREPARE met_on (date) AS SELECT $1 - current_date;
+    EXECUTE met_on ('tomorrow')
+"""
+WIDE_NUMBERS = """
+    CREATE TABLE wide (n int, a numeric(65, 30), b numeric(100), c numeric(39, 38));
+    INSERT INTO wide VALUES (1, 1.5, 10, 0.1), (2, 12345678.123456789012345678901234567891, -7.5, NULL);
+    SELECT n, a, b, c, a + 1 FROM wide ORDER BY n;
+    CREATE TABLE wider (a numeric(1001, 2));
+    CREATE TABLE wider (a numeric(0))
+"""
 EXECUTED = """
     PREPARE p (int, text, numeric, date, int[], interval, timestamp) AS SELECT $1 + 1, $2 || '!', $3, $4, $5, $6::text, $7;
     EXECUTE p (1 + 1, upper('a') || 'b', 1.5 * 2, date '2020-01-31' + 1, ARRAY[1, 2 + 3], interval '1 day' * 3,
@@ -131,7 +171,13 @@ MESSAGES = ("23502", "23505", "23514", "21000", "42P10")
 """SQLSTATEs whose messages are PostgreSQL's."""
 
 
-@pytest.mark.parametrize("script", [KEYS, OTHER_KEYS, ON_CONFLICT, UPDATE, TYPES, EXECUTED])
+@pytest.mark.parametrize(
+    "script",
+    [
+        *(KEYS, OTHER_KEYS, ON_CONFLICT, UPDATE, TYPES, EXECUTED),
+        *(ARRAYS, WORDS_OF_TIME, WIDE_NUMBERS),
+    ],
+)
 def test_statements_answer_as_in_postgresql(
     ours: psycopg.Connection, theirs: psycopg.Connection, script: str
 ) -> None:

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from reclock.algebra.relations import ScalarType, TypeName
 from reclock.algebra.written_moments import iso_form
-from reclock.algebra.zones import Zone, numeric_offset, offset, utc, zone_name
+from reclock.algebra.zones import UTC_CLOCK, LocalClock, numeric_offset, offset, zone_name
 from reclock.errors import InvalidMoment, MomentOutOfRange, ZoneOutOfRange
 
 BEYOND = "-?[iI][nN][fF][iI][nN][iI][tT][yY]|[0-9]+-[0-9]+-[0-9]+.* [bB][cC]"
@@ -23,13 +23,22 @@ _MOMENT = re.compile(
 )
 
 
-def read_moment(text: str, type: ScalarType, zone: Zone = utc) -> date | datetime:
+_DAY_WORD = re.compile(r"(today|tomorrow|yesterday)\b", re.IGNORECASE)
+_DAYS_AHEAD = {"today": 0, "tomorrow": 1, "yesterday": -1}
+
+
+def read_moment(text: str, type: ScalarType, clock: LocalClock = UTC_CLOCK) -> date | datetime:
     """The ``date``, ``timestamp`` or ``timestamptz`` that ``text`` spells. A ``timestamptz`` is in
-    UTC; ``zone`` is that of a text that names none.
+    UTC. ``clock`` has the zone of a text that names none, and the time of ``now`` and ``today``.
 
     Raises ``InvalidMoment``, ``MomentOutOfRange`` and, for an unknown zone, ``InvalidOption``.
     """
     stripped = text.strip()
+    if stripped.lower() == "now":
+        return _now(type, clock)
+    if word := _DAY_WORD.match(stripped):
+        day = clock.local_now().date() + timedelta(days=_DAYS_AHEAD[word[0].lower()])
+        stripped = f"{day}{stripped[word.end() :]}"
     if stripped.lower() == "epoch":
         stripped = "1970-01-01 00:00Z"
     try:
@@ -38,13 +47,22 @@ def read_moment(text: str, type: ScalarType, zone: Zone = utc) -> date | datetim
             return moment.date()
         if type.name is TypeName.TIMESTAMP:
             return moment
-        return (moment - (offset(zone(), moment) if ahead is None else ahead)).replace(tzinfo=UTC)
+        return (moment - (offset(clock.zone(), moment) if ahead is None else ahead)).replace(
+            tzinfo=UTC
+        )
     except (ValueError, OverflowError) as error:
         if re.fullmatch(BEYOND, stripped) or (
             (match := _matched(stripped)) and _has_zone(match["zone"])
         ):
             raise MomentOutOfRange(text) from error
         raise InvalidMoment(type.name, text) from error
+
+
+def _now(type: ScalarType, clock: LocalClock) -> date | datetime:
+    if type.name is TypeName.TIMESTAMPTZ:
+        return clock.now()
+    local = clock.local_now()
+    return local.date() if type.name is TypeName.DATE else local
 
 
 def _matched(text: str) -> re.Match[str] | None:

@@ -155,7 +155,8 @@ def column_type_oid(column: Column) -> int:
     """That of the type, or of ``varchar``, ``name`` or ``"char"`` where the column has a length."""
     if column.limit is None or isinstance(column.limit, MomentLimit):
         return type_oid(column.type)
-    return TEXTS[column.limit.type_name][0]
+    oid, array_oid, *_ = TEXTS[column.limit.type_name]
+    return array_oid if column.type.dimensions else oid
 
 
 def column_type_modifier(column: Column) -> int:

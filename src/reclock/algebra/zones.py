@@ -4,20 +4,40 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
-from reclock.errors import InvalidOption
+from reclock.errors import InvalidOption, UnsupportedSql
 
 UTC_NAME = "UTC"
 
-Zone = Callable[[], str]
-"""The name of a time zone, asked for where it matters."""
+
+@dataclass(frozen=True, slots=True)
+class LocalClock:
+    """What a text of a moment leaves to its reader, asked for where it matters."""
+
+    zone: Callable[[], str]
+    """The name of the time zone of a text that names none."""
+    now: Callable[[], datetime]
+    """The time that ``now`` and ``today`` mean. May raise ``UnsupportedSql``."""
+
+    def local_now(self) -> datetime:
+        """The time that clocks of the zone show."""
+        return self.now().astimezone(ZoneInfo(self.zone())).replace(tzinfo=None)
 
 
-def utc() -> str:
-    return UTC_NAME
+def no_time() -> datetime:
+    """The time of a reader who has none: of a definition, which means the same at all times."""
+    raise UnsupportedSql(
+        "now, today, tomorrow and yesterday are not supported as constants here",
+        detail="their value depends on who asks and when",
+        hint="call now(), or write a constant date",
+    )
+
+
+UTC_CLOCK = LocalClock(lambda: UTC_NAME, no_time)
 
 
 _HOURS_OF_ABBREVIATIONS = {

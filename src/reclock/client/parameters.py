@@ -41,7 +41,7 @@ def prepare_with(
     )
     prepared.check_count(len(values))
     decoded = [
-        decode(bytes(value) if value is not None else None, type, int(format), session.zone)
+        decode(bytes(value) if value is not None else None, type, int(format), session.clock)
         for value, type, format in zip(
             values, prepared.parameter_types, transformer.formats or (), strict=True
         )

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,6 +20,8 @@ def within_limit(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
 
     Raises ``TextTooLong``.
     """
+    if column.type.dimensions:
+        return values if column.limit is None else _of_arrays(values, column)
     if column.type.name is TypeName.BPCHAR:
         values = pc.utf8_rtrim(values, " ")
         if column.type.length is not None:
@@ -37,6 +41,25 @@ def within_limit(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
     max_characters = column.limit.characters
     _check_longest(pc.utf8_rtrim(values, " "), max_characters, str(column.limit))
     return pc.utf8_slice_codeunits(values, 0, max_characters)
+
+
+def _of_arrays(arrays: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
+    """As ``within_limit``, of arrays of texts."""
+    texts = arrays
+    for _ in range(column.type.dimensions):
+        texts = pc.list_flatten(texts)
+    element = replace(column, type=column.type.base)
+    most = column.limit.characters if column.limit is not None else 0
+    if within_limit(texts, element).equals(texts):
+        return arrays
+
+    def shortened(items: object) -> object:
+        if isinstance(items, list):
+            return list(map(shortened, items))
+        return items[:most] if isinstance(items, str) else items
+
+    values = pa.array([shortened(items) for items in arrays.to_pylist()], arrays.type)
+    return pa.chunked_array([values]) if isinstance(arrays, pa.ChunkedArray) else values
 
 
 def _check_longest(texts: pa.ChunkedArray, max_characters: int, type: str) -> None:

@@ -73,6 +73,8 @@ def _value_types(state: CatalogState) -> Rows:
     for name, (oid, array_oid, sql_name, size, category) in TEXTS.items():
         functions = astuple(functions_of(name))
         yield oid, array_oid, name, sql_name, size, category, 0, *functions, *built_in
+        functions = astuple(functions_of(f"_{name}"))
+        yield array_oid, 0, f"_{name}", f"{sql_name}[]", -1, "A", oid, *functions, *built_in
     for type in state.enums():
         place = _place(state, type.id)
         own, of_arrays = enum_rows(type)

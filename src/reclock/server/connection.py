@@ -328,7 +328,7 @@ class ClientConnection:
             raise DuplicateCursor("portal", message.portal)
         types, codes = prepared.parameter_types, _parameter_formats(message, prepared)
         values = tuple(
-            decode(*parameter, self._session.zone)
+            decode(*parameter, self._session.clock)
             for parameter in zip(message.parameters, types, codes, strict=True)
         )
         if prepared.desc is not None:
@@ -466,7 +466,7 @@ def _insert_all(session: Session, executions: Executions) -> bool:
     for index, bind in enumerate(executions.statements):
         prepared, rows = session.statements.prepared.get(bind.statement), executions.rows_of(index)
         formats = _parameter_formats(bind, prepared)
-        columns = decode_columns(rows, prepared.parameter_types, formats, session.zone)
+        columns = decode_columns(rows, prepared.parameter_types, formats, session.clock)
         inserts.append(RepeatedInsert(prepared, columns, len(rows)))
     return session.insert_all(inserts)
 

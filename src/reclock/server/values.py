@@ -26,7 +26,7 @@ from reclock.adapter.copy.binary_values import (
 )
 from reclock.algebra.object_ids import column_type_modifier, column_type_oid, type_rows, type_size
 from reclock.algebra.relations import JSONB, OID, TEXT, VARCHAR, Column, ScalarType, TypeName, array
-from reclock.algebra.zones import UTC_NAME, Zone
+from reclock.algebra.zones import UTC_NAME, LocalClock
 from reclock.errors import UnknownObject
 from reclock.server.messages import Field
 from reclock.sql.queries.literals import parse_text, read_array
@@ -177,19 +177,21 @@ def decode_columns(
     rows: Sequence[Sequence[bytes | None]],
     types: Sequence[ScalarType],
     formats: Sequence[int],
-    zone: Zone,
+    clock: LocalClock,
 ) -> list[list[Any]]:
     """The values of each parameter in all rows. Raises as ``decode``."""
     columns: list[list[Any]] = []
     for i, (type, format) in enumerate(zip(types, formats, strict=True)):
-        read = decode_utf8 if type == TEXT else partial(decode, type=type, format=format, zone=zone)
+        read = (
+            decode_utf8 if type == TEXT else partial(decode, type=type, format=format, clock=clock)
+        )
         column = (row[i] for row in rows)
         columns.append([None if raw is None else read(raw) for raw in column])
     return columns
 
 
-def decode(raw: bytes | None, type: ScalarType, format: int, zone: Zone) -> object:
-    """A parameter's value. A timestamp as text that names no zone is in ``zone``.
+def decode(raw: bytes | None, type: ScalarType, format: int, clock: LocalClock) -> object:
+    """A parameter's value. ``clock`` says what the text of a timestamp does not.
 
     Raises ``InvalidText``, ``NumberOutOfRange``, ``InvalidBinary``."""
     if raw is None:
@@ -199,6 +201,6 @@ def decode(raw: bytes | None, type: ScalarType, format: int, zone: Zone) -> obje
         if type.name is TypeName.NUMERIC:
             return parse_decimal(text)
         if type.name is TypeName.ARRAY:
-            return read_array(text, type, zone)[0]
-        return parse_text(text, type, zone)
+            return read_array(text, type, clock)[0]
+        return parse_text(text, type, clock)
     return decode_value(raw, type)

@@ -1,13 +1,14 @@
-"""The time zone in which a statement is planned: that of its session."""
+"""The time zone in which a statement is planned, and its time: those of its session."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from datetime import datetime
 
-from reclock.algebra.zones import UTC_NAME
+from reclock.algebra.zones import UTC_NAME, LocalClock, no_time
 from reclock.errors import UnsupportedSql
 
 
@@ -17,6 +18,8 @@ class PlanningZone:
     sessions: it is refused if it does."""
 
     name: str
+    now: Callable[[], datetime]
+    """When the statement began. Raises ``UnsupportedSql`` where a definition is planned."""
     is_definition: bool = False
     is_asked: bool = False
 
@@ -25,9 +28,11 @@ _zone: ContextVar[PlanningZone | None] = ContextVar("planning zone", default=Non
 
 
 @contextmanager
-def planned_in(zone: str, *, is_definition: bool = False) -> Iterator[PlanningZone]:
-    """Statements are planned in this zone meanwhile."""
-    planning = PlanningZone(zone, is_definition)
+def planned_in(
+    zone: str, now: Callable[[], datetime] = no_time, *, is_definition: bool = False
+) -> Iterator[PlanningZone]:
+    """Statements are planned in this zone, and at this time, meanwhile."""
+    planning = PlanningZone(zone, no_time if is_definition else now, is_definition)
     token = _zone.set(planning)
     try:
         yield planning
@@ -54,3 +59,12 @@ def session_zone() -> str:
         )
     planning.is_asked = True
     return planning.name
+
+
+def _now() -> datetime:
+    planning = _zone.get()
+    return no_time() if planning is None else planning.now()
+
+
+SESSION_CLOCK = LocalClock(session_zone, _now)
+"""The clock of the statement that is being planned."""

@@ -310,3 +310,17 @@ SELECT (p || 3)::pair FROM goods
 SELECT 'sad'::fine
 SELECT 'x'::positive
 SELECT 1e9::price
+SELECT nosuch(DISTINCT a) FROM t
+SELECT nosuch(a ORDER BY a) FROM t
+SELECT nosuch(*)
+SELECT lower(DISTINCT b) FROM t
+SELECT lower(b ORDER BY b) FROM t
+SELECT now(*)
+SELECT lower(*)
+SELECT lower(b) FILTER (WHERE a > 1) FROM t
+SELECT nosuch(b) FILTER (WHERE a > 1) FROM t
+SELECT lower(b) OVER () FROM t
+SELECT nosuch(b) OVER () FROM t
+SELECT generate_series(DISTINCT 1, 2)
+SELECT date 'now 10:00'
+SELECT a FROM t WHERE e > 'todayish'

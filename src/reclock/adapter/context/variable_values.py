@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
 from decimal import Decimal
 from functools import lru_cache
 
 from reclock.algebra.byte_sizes import BYTE_UNITS, bytes_of
-from reclock.algebra.zones import UTC_NAME, session_zone_name
+from reclock.algebra.zones import UTC_NAME, fixed_offset, session_zone_name
 from reclock.sql.names import quote
 
 STRICT_SERIALIZABLE = "strict serializable"
@@ -89,13 +90,19 @@ def positive(value: str) -> str:
 
 
 def time_zone(value: str) -> str:
-    """The name of the zone; a number is an offset from UTC in whole hours."""
+    """The name of the zone. A number is an offset from UTC in whole hours; ``+02:00`` and ``UTC+2``
+    are POSIX's names of a zone behind UTC."""
     name = value.strip("'")
+    ahead = None
     if re.fullmatch(r"[-+]?\d{1,2}(\.0*)?", name):
-        hours = round(float(name))
-        name = f"Etc/GMT{-hours:+d}" if hours else UTC_NAME
+        ahead = timedelta(hours=round(float(name)))
     elif name.lower().replace(" ", "") in _UTC_NAMES:
         name = UTC_NAME
+    elif name[-1:].isdigit():
+        ahead = fixed_offset(name)
+    if ahead is not None and not ahead % timedelta(hours=1):
+        hours = ahead // timedelta(hours=1)
+        name = f"Etc/GMT{-hours:+d}" if hours else UTC_NAME
     if (zone := session_zone_name(name)) is None:
         raise ValueError("one of pg_timezone_names, such as Europe/Berlin, or hours ahead of UTC")
     return zone

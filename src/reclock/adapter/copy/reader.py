@@ -13,7 +13,7 @@ import pyarrow.csv as csv
 
 from reclock.adapter.copy import text_format
 from reclock.algebra.relations import Column, ScalarType, TypeName
-from reclock.algebra.zones import UTC_NAME, Zone
+from reclock.algebra.zones import UTC_NAME, LocalClock, no_time
 from reclock.collections.schema import arrow_type
 from reclock.errors import BadCopyData, ReclockError
 from reclock.sql.queries.literals import parse_text
@@ -36,7 +36,7 @@ class CopyReader:
     ) -> None:
         """``zone`` is that of moments that name none."""
         self._table, self._columns, self._format = table, columns, format
-        self._zone = lambda: zone
+        self._clock = LocalClock(lambda: zone, no_time)
         self._names = [str(i) for i in range(len(columns))]
         self._records = text_format.Records(format)
         self._waiting = b""
@@ -90,7 +90,7 @@ class CopyReader:
             ):
                 return None
             arrays = [
-                _values(text.chunk(0), column.type, self._zone)
+                _values(text.chunk(0), column.type, self._clock)
                 for text, column in zip(texts.columns, self._columns, strict=True)
             ]
         except (pa.ArrowInvalid, ReclockError):
@@ -119,7 +119,9 @@ class CopyReader:
         values = []
         for field, column in zip(fields, self._columns, strict=True):
             try:
-                values.append(None if field is None else parse_text(field, column.type, self._zone))
+                values.append(
+                    None if field is None else parse_text(field, column.type, self._clock)
+                )
             except ReclockError as error:
                 error.detail = f'COPY {self._table}, line {line}, column {column.name}: "{field}"'
                 raise
@@ -157,7 +159,7 @@ def _quoted(format: LineFormat) -> re.Pattern[bytes]:
     return re.compile(rb"(?:%b[%b\n])*+" % (field, delimiter), re.DOTALL)
 
 
-def _values(texts: pa.Array, type: ScalarType, zone: Zone) -> pa.Array:
+def _values(texts: pa.Array, type: ScalarType, clock: LocalClock) -> pa.Array:
     """`parse_text` of each value."""
     form, convert = _PLAIN.get(type.name, (None, None))
     if type.name is TypeName.TEXT:
@@ -165,11 +167,11 @@ def _values(texts: pa.Array, type: ScalarType, zone: Zone) -> pa.Array:
     if (
         form is not None
         and convert is not None
-        and (type.name is not TypeName.TIMESTAMPTZ or zone() == UTC_NAME)
+        and (type.name is not TypeName.TIMESTAMPTZ or clock.zone() == UTC_NAME)
         and pc.all(pc.match_substring_regex(texts, form)).as_py() is not False
     ):
         return convert(texts).cast(arrow_type(type))
-    parsed = [None if text is None else parse_text(text, type, zone) for text in texts.to_pylist()]
+    parsed = [None if text is None else parse_text(text, type, clock) for text in texts.to_pylist()]
     return pa.array(parsed, arrow_type(type))
 
 

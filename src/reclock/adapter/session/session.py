@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, TypeVar
 
 from reclock.adapter.context.advisory_locks import SessionAdvisoryLocks
@@ -25,6 +26,7 @@ from reclock.adapter.statements.tables.repeated_inserts import insert_rows
 from reclock.adapter.transaction.session_transactions import SessionTransactions, TransactionStatus
 from reclock.algebra.relations import ScalarType
 from reclock.algebra.timestamps import Timestamp, as_datetime
+from reclock.algebra.zones import LocalClock
 from reclock.errors import ReclockError, TransactionActive
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -216,6 +218,15 @@ class Session:
     def zone(self) -> str:
         """The time zone in which timestamps are read and written as text."""
         return self.variables.zone()
+
+    @property
+    def clock(self) -> LocalClock:
+        """What the texts of moments that the client sends leave to the session."""
+        return LocalClock(self.zone, self._now)
+
+    def _now(self) -> datetime:
+        in_block = self.transactions.explicit_block is not None
+        return as_datetime(self.transactions.now if in_block else self.environment.stores.clock())
 
     @property
     def planner(self) -> StatementPlanner:

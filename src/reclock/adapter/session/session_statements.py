@@ -229,7 +229,7 @@ def _value(number: int, expression: exp.Expr, type: ScalarType, call: SessionCal
     if expression.find(exp.Query):
         raise UnsupportedSql("cannot use subquery in EXECUTE parameter")
     subqueries = SubqueryPlanner(new_context(call.catalog, call.names))
-    with planned_in(call.names.zone):
+    with planned_in(call.names.zone, call.names.now):
         planned = scalar(expression, ExprContext(Scope(), subqueries, "EXECUTE"))
     if isinstance(planned, Untyped) and planned.text is None:
         return None
@@ -239,7 +239,7 @@ def _value(number: int, expression: exp.Expr, type: ScalarType, call: SessionCal
             hint="You will need to rewrite or cast the expression.",
         )
     convert = cast if type.name is TypeName.ARRAY else coerce  # a cast keeps dimensions
-    with planned_in(call.names.zone):
+    with planned_in(call.names.zone, call.names.now):
         value = convert(planned, type)
     if not isinstance(value, Literal):
         value = convert(Untyped(_computed_text(expression, type, call)), type)

@@ -43,7 +43,7 @@ from reclock.algebra.relations import (
     numeric,
 )
 from reclock.algebra.textual.description import TextualType
-from reclock.algebra.zones import Zone
+from reclock.algebra.zones import LocalClock
 from reclock.errors import EvaluationError, InvalidText, MomentOutOfRange, NumberOutOfRange
 
 
@@ -231,9 +231,9 @@ RANGE_TYPES: Mapping[TypeName, RangeType] = {
 }
 
 
-def moments_of_zone(zone: Zone) -> RangeType:
+def moments_of_clock(clock: LocalClock) -> RangeType:
     """``tstzrange`` as a session reads it: bounds that do not name their zone are local times."""
-    read = partial(read_moment, type=TIMESTAMPTZ, zone=zone)
+    read = partial(read_moment, type=TIMESTAMPTZ, clock=clock)
     return replace(RANGE_TYPES[TypeName.TSTZRANGE], read=read)
 
 

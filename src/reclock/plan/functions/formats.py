@@ -110,9 +110,8 @@ _ERAS = {
     for spelling in eras
 }
 _CONSTANTS = {
-    "OF": "+00",
-    "TZH": "+00",
-    "TZM": "00",
+    **dict.fromkeys(("OF", "of", "TZH", "tzh"), "+00"),
+    **dict.fromkeys(("TZM", "tzm"), "00"),
     "TZ": "UTC",
     "tz": "utc",
 }
@@ -144,12 +143,9 @@ def _pieces(format: object) -> Iterator[re.Match[str]]:
     return _PIECE.finditer(format)
 
 
-_ZONE_WORDS = ("OF", "TZH", "TZM", "TZ", "tz")
-
-
 def names_zone(format: str) -> bool:
     """Whether a pattern of the format shows or reads a time zone."""
-    return any(piece["word"] in _ZONE_WORDS for piece in _pieces(format))
+    return any(piece["word"] in _CONSTANTS for piece in _pieces(format))
 
 
 def parts_of_zone(format: str) -> Iterator[tuple[str, bool]]:
@@ -157,7 +153,7 @@ def parts_of_zone(format: str) -> Iterator[tuple[str, bool]]:
     one."""
     begin = 0
     for piece in _pieces(format):
-        if piece["word"] in _ZONE_WORDS:
+        if piece["word"] in _CONSTANTS:
             if begin < piece.start():
                 yield format[begin : piece.start()], False
             yield piece["word"], True

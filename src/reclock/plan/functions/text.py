@@ -17,10 +17,12 @@ from reclock.algebra.relations import (
     char,
 )
 from reclock.errors import EvaluationError, UnsupportedSql
+from reclock.plan.functions.array_sql import innermost
+from reclock.plan.functions.arrays import Signature
 from reclock.plan.functions.floats import with_value
 from reclock.plan.functions.letters import in_case
 from reclock.plan.functions.registry import Resolver, Site, Types, Writer, scalar
-from reclock.plan.functions.sql_names import raised, string
+from reclock.plan.functions.sql_names import each_element, raised, string
 from reclock.plan.functions.typing import exact
 
 
@@ -85,13 +87,23 @@ def _within_length(engine: str) -> Writer:
         stripped = "rtrim(v, ' ')" if engine == "duckdb" else "trim(TRAILING ' ' FROM v)"
         error = raised(engine, "22001", string(engine, f"value too long for type {limit}"))
         shortened = stripped if is_char else f"left(v, {most})"
-        return with_value(
-            engine,
-            site.arguments[0],
-            f"CASE WHEN length({stripped}) > {most} THEN {error} ELSE {shortened} END",
-        )
+        fitted = f"CASE WHEN length({stripped}) > {most} THEN {error} ELSE {shortened} END"
+
+        def of_items(items: str) -> str:
+            return each_element(engine, items, with_value(engine, "e", fitted))
+
+        dimensions = site.types[0].dimensions
+        if dimensions:
+            return innermost(engine, site.arguments[0], dimensions, of_items)
+        return with_value(engine, site.arguments[0], fitted)
 
     return write
+
+
+def _texts_of_type(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    """A text, or an array of texts, with the length and whether it is ``char(n)``."""
+    of = types[0] if types and types[0] is not None and types[0].dimensions else TEXT
+    return ((of, INTEGER, BOOLEAN), of) if types[1:] == (INTEGER, BOOLEAN) else None
 
 
 def _cut_name(engine: str) -> Writer:
@@ -305,7 +317,7 @@ scalar(
 scalar(
     "within_length",
     "The text, or an error if it is longer than its type allows.",
-    exact(((TEXT, INTEGER, BOOLEAN), TEXT)),
+    _texts_of_type,
     duckdb=_within_length("duckdb"),
     spark=_within_length("spark"),
 )

@@ -41,7 +41,8 @@ def plan_node(node: Statement, catalog: PlannerCatalog, session: SessionNames) -
     is_definition = planning.is_definition or item_planner_of(type(node)) is not None
     if not isinstance(node, QueryStatement):  # which others may plan too
         qualify_types(node, catalog, session)
-    with planned_in(session.zone, is_definition=is_definition), types_of(catalog, session):
+    clock = planned_in(session.zone, session.now, is_definition=is_definition)
+    with clock, types_of(catalog, session):
         return planning.planner(node, catalog, session)
 
 

@@ -18,6 +18,7 @@ _OF_DOCUMENTS = (
 SAME_FUNCTIONS = {
     **{f"json_{name}": f"jsonb_{name}" for name in _OF_DOCUMENTS},
     **dict.fromkeys(("to_json", "array_to_json", "row_to_json"), "to_jsonb"),
+    "pow": "power",
     "uuid_generate_v4": "gen_random_uuid",
     "uuidv4": "gen_random_uuid",
 }

@@ -13,6 +13,7 @@ from reclock.algebra.relations import (
     TypeName,
     array,
 )
+from reclock.errors import UnsupportedSql
 from reclock.plan.scalars import Literal, Parameter
 from reclock.sql.named_types import defined_domain
 from reclock.sql.queries.catalog_functions import expression
@@ -22,7 +23,7 @@ from reclock.sql.queries.domains import in_domain
 from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar, typed
 from reclock.sql.queries.overloads import call
 from reclock.sql.queries.planned import Planned, TypedExpr, Untyped
-from reclock.sql.queries.type_names import moment_limit, scalar_type, text_limit
+from reclock.sql.queries.type_names import element_limit, moment_limit, scalar_type, text_limit
 from reclock.sql.syntax.consumption import consume
 
 
@@ -44,6 +45,11 @@ def _cast(node: exp.Cast, context: ExprContext) -> TypedExpr:
     if (precision := moment_limit(node.args["to"])) is not None:
         return limited(cast_to(scalar(node.this, context), precision.type, context), precision)
     target = scalar_type(node.args["to"])
+    if (limit := element_limit(node.args["to"])) is not None:
+        raise UnsupportedSql(
+            f"a cast to {limit}[] is not supported",
+            hint="cast to varchar[], or assign to a column of this type",
+        )
     if isinstance(node.this, exp.Array) and target.name is TypeName.ARRAY:
         return _array_of(node.this, node.args["to"], target, context)
     return cast_to(scalar(node.this, context), target, context)
@@ -95,4 +101,4 @@ _WORDS_OF_TIME = {
     "tomorrow": "current_date + 1",
     "yesterday": "current_date - 1",
 }
-"""Constants of dates and timestamps that mean something else each day."""
+"""Constants whose casts call functions, so that a DEFAULT with one means the time of each INSERT."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
-from typing import TypeGuard, overload
+from typing import Any, TypeGuard, overload
 
 from reclock.algebra.array_shapes import check_dimensions
 from reclock.algebra.moments import round_moment
@@ -47,7 +47,7 @@ from reclock.plan.scalars import Call, Cast, ColumnRef, Literal, Parameter, Scal
 from reclock.sql.queries.literals import fit, natural, parse_number, parse_text, read_array
 from reclock.sql.queries.local_times import zoned_cast
 from reclock.sql.queries.planned import E, OpenParameter, OuterRef, Planned, TypedExpr, Untyped
-from reclock.sql.session_zone import session_zone
+from reclock.sql.session_zone import SESSION_CLOCK
 
 
 def limited(value: E, limit: TextLimit | MomentLimit) -> E:
@@ -59,6 +59,8 @@ def limited(value: E, limit: TextLimit | MomentLimit) -> E:
         return (
             value if value.value is None else Literal(within_limit(value.value, limit), value.type)
         )
+    if value.type.dimensions:
+        return _within_length(value, limit.characters, value.type)
     if limit.is_name:
         return Call("name", (value,), TEXT)
     if limit.is_letter:
@@ -66,8 +68,12 @@ def limited(value: E, limit: TextLimit | MomentLimit) -> E:
     return _within_length(value, limit.characters, TEXT)
 
 
+Items = tuple[Any, ...]
+"""The value of an array: texts, arrays or None."""
+
+
 def _within_length(value: E, characters: int, type: ScalarType) -> E:
-    is_char = type.name is TypeName.BPCHAR
+    is_char = type.base.name is TypeName.BPCHAR
     arguments: tuple[E, ...] = (
         value,
         Literal(characters, INTEGER),
@@ -104,8 +110,14 @@ def _rounded(value: E, limit: MomentLimit) -> E:
     return Call(ROUNDED, (value, Literal(limit.digits, INTEGER)), value.type)
 
 
-def within_limit(text: str, limit: TextLimit) -> str:
-    """Raises ``TextTooLong``."""
+@overload
+def within_limit(text: str, limit: TextLimit) -> str: ...
+@overload
+def within_limit(text: Items, limit: TextLimit) -> Items: ...
+def within_limit(text: str | Items, limit: TextLimit) -> str | Items:
+    """The text, or the array of texts. Raises ``TextTooLong``."""
+    if isinstance(text, tuple):
+        return tuple(item if item is None else within_limit(item, limit) for item in text)
     if limit.is_name:
         return cut_name(text)
     if limit.is_letter:
@@ -212,7 +224,7 @@ def coerce(value: Planned, target: ScalarType) -> TypedExpr:
         return coerce(value.parameters.settle(value.number, target), target)
     if isinstance(value, Untyped):
         text = value.text
-        return Literal(None if text is None else parse_text(text, target, session_zone), target)
+        return Literal(None if text is None else parse_text(text, target, SESSION_CLOCK), target)
     if value.type.name is target.name is TypeName.ARRAY:
         value = _with_dimensions(value, target.dimensions)
         check_dimensions(value.type, target)
@@ -244,7 +256,7 @@ def _moment(text: Literal, target: ScalarType) -> TypedExpr:
     """The moment that a constant spells. The error of another text is one of the row that it is
     computed for."""
     try:
-        return Literal(parse_text(text.value, target, session_zone), target)
+        return Literal(parse_text(text.value, target, SESSION_CLOCK), target)
     except ReclockError:
         return zoned_cast(text, target)
 
@@ -310,7 +322,9 @@ def _as_array(value: Planned, target: ScalarType) -> tuple[Planned, ScalarType]:
     if target.name is TypeName.VECTOR:
         return value, target
     if isinstance(value, Untyped):
-        return value, target if value.text is None else read_array(value.text, target)[1]
+        return value, target if value.text is None else read_array(
+            value.text, target, SESSION_CLOCK
+        )[1]
     if value.type is None or value.type.name is not TypeName.ARRAY or _is_shapeless(value):
         return value, target
     return value, array(target.base, value.type.dimensions)
@@ -383,8 +397,31 @@ def assign(value: Planned, column: Column) -> TypedExpr:
         )
     if target.name is TypeName.BPCHAR:
         return _assigned_char(value, target)
+    if target.name is TypeName.ARRAY and target.base.length and source != target:
+        return _with_chars(value, target)
     assigned = coerce(value, target if source is None else resolve_cast(source, target))
     return assigned if column.limit is None else limited(assigned, column.limit)
+
+
+def _with_chars(value: Planned, target: ScalarType) -> TypedExpr:
+    """``value`` as it is stored in a column that is an array of ``char(n)``."""
+    chars = coerce(value, array(target.base.unconstrained, target.dimensions))
+    if target.base.is_unconstrained or target.base.length is None:
+        return chars
+    if not isinstance(chars, Literal):
+        return _within_length(chars, target.base.length, target)
+    if chars.value is not None:
+        _check_longest(chars.value, target.base)
+    return Literal(chars.value, target)
+
+
+def _check_longest(items: Items, type: ScalarType) -> None:
+    """Raises ``TextTooLong`` for texts of an array that are no values of ``char(n)``."""
+    for item in items:
+        if isinstance(item, tuple):
+            _check_longest(item, type)
+        elif item is not None and len(item) > (type.length or 0):
+            raise TextTooLong(str(type))
 
 
 def is_assignable(source: ScalarType, target: ScalarType) -> bool:

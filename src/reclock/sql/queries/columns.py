@@ -11,7 +11,6 @@ from reclock.algebra.relations import (
     TIME_COLUMN,
     Column,
     ScalarType,
-    TextLimit,
 )
 from reclock.errors import (
     DuplicateColumn,
@@ -20,8 +19,7 @@ from reclock.errors import (
     SqlSyntaxError,
     UnsupportedSql,
 )
-from reclock.sql.named_types import defined_domain
-from reclock.sql.queries.type_names import column_limit, scalar_type
+from reclock.sql.queries.type_names import column_limit, scalar_type, text_limit
 
 
 def check_columns(names: Sequence[str], *, is_view: bool = False) -> None:
@@ -59,9 +57,8 @@ def _check_distinct_in_lake(names: Iterable[str]) -> None:
 
 def declared_column(name: str, kind: exp.Expr, is_nullable: bool) -> Column:
     """A column of a definition. ``varchar(n)`` is text with a length."""
-    limit = column_limit(kind)
-    is_text = isinstance(limit, TextLimit) and defined_domain(kind) is None
-    type = limit.type if limit is not None and is_text else scalar_type(kind)
+    limit, text = column_limit(kind), text_limit(kind)
+    type = text.type if text is not None else scalar_type(kind)
     return Column(name, type, is_nullable, limit)
 
 

@@ -26,8 +26,8 @@ from reclock.algebra.relations import (
     numeric,
 )
 from reclock.algebra.textual import textual
-from reclock.algebra.textual.ranges import moments_of_zone
-from reclock.algebra.zones import Zone, utc
+from reclock.algebra.textual.ranges import moments_of_clock
+from reclock.algebra.zones import UTC_CLOCK, LocalClock
 from reclock.errors import (
     InvalidEnumLabel,
     InvalidText,
@@ -61,8 +61,8 @@ Value = (
 )
 
 
-def parse_text(text: str, type: ScalarType, zone: Zone = utc) -> Value:
-    """The value of ``text`` in ``type``. ``zone`` is that of moments that do not name theirs.
+def parse_text(text: str, type: ScalarType, clock: LocalClock = UTC_CLOCK) -> Value:
+    """The value of ``text`` in ``type``. ``clock`` says what moments do not.
 
     Raises ``InvalidText``, ``InvalidEnumLabel``, ``InvalidJson``, ``MomentOutOfRange``,
     ``ZoneOutOfRange`` or ``NumberOutOfRange``.
@@ -74,19 +74,19 @@ def parse_text(text: str, type: ScalarType, zone: Zone = utc) -> Value:
             raise InvalidEnumLabel(type.enum.name, text)
         return text
     if type.name is TypeName.TSTZRANGE:
-        return moments_of_zone(zone).normal_form(text)
+        return moments_of_clock(clock).normal_form(text)
     if (description := textual(type)) is not None:
         return description.normal_form(text)
     if type.name is TypeName.VECTOR:
         return _vector(text, type)
     if type.element is not None:
-        items, found = read_array(text, type, zone)
+        items, found = read_array(text, type, clock)
         check_dimensions(found if items else type, type)
         return items
     if type.name is TypeName.RECORD:
         raise UnsupportedSql("input of anonymous composite types is not implemented")
     if type.is_moment:
-        return read_moment(text, type, zone)
+        return read_moment(text, type, clock)
     stripped = text.strip()
     try:
         value = _READERS[type.name](stripped)
@@ -241,7 +241,7 @@ def parse_number(text: str) -> Decimal:
 
 
 def read_array(
-    text: str, type: ScalarType, zone: Zone = utc
+    text: str, type: ScalarType, clock: LocalClock = UTC_CLOCK
 ) -> tuple[tuple[Value | None, ...], ScalarType]:
     """The value of ``text``, an array of the elements of ``type``, and its type, which has the
     dimensions of the value. Raises as ``parse_text``."""
@@ -253,7 +253,7 @@ def read_array(
     def value(item: str | Items | None) -> Value | None:
         if isinstance(item, list):
             return tuple(map(value, item))
-        return None if item is None else parse_text(item, type.base, zone)
+        return None if item is None else parse_text(item, type.base, clock)
 
     read = tuple(map(value, items))
     return read, with_dimensions(read, type)

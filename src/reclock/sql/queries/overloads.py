@@ -77,7 +77,7 @@ def _arrays_of(name: str, arguments: Sequence[Planned]) -> Sequence[Planned]:
     if name in _OF_ONE_DIMENSION:
         raise EvaluationError(_OF_ONE_DIMENSION[name][1], sqlstate=_OF_ONE_DIMENSION[name][0])
     if name in _OF_ELEMENTS or name.endswith((" any", " all")):
-        return [_flattened(value) for value in arguments]
+        return [flattened_array(value) for value in arguments]
     if name in _COMPARISONS and len(dimensions) > 1:
         return [call(SHAPE, [value]) for value in arguments]
     return arguments
@@ -93,7 +93,7 @@ def _arrays_beside_arrays(arguments: Sequence[Planned]) -> Sequence[Planned]:
     return [cast(value, known) if isinstance(value, Untyped) else value for value in arguments]
 
 
-def _flattened(value: Planned) -> Planned:
+def flattened_array(value: Planned) -> Planned:
     return call(FLATTENED, [value]) if value.type and value.type.dimensions > 1 else value
 
 

@@ -23,6 +23,7 @@ from reclock.algebra.relations import (
     array,
 )
 from reclock.errors import UnknownFunction, UnknownObject, UnknownRelation, UnsupportedSql
+from reclock.plan.functions.array_dimensions import FLATTENED
 from reclock.plan.functions.blanks import WITH_BLANKS
 from reclock.plan.functions.byte_strings import OF_BYTES
 from reclock.plan.functions.logic import IDENTIFIER
@@ -37,7 +38,7 @@ from reclock.sql.queries.enum_functions import ENUM_FUNCTIONS, enum_call
 from reclock.sql.queries.expressions import ExprContext, reject_rows
 from reclock.sql.queries.format_function import formatted
 from reclock.sql.queries.named_zones import truncated_in_zone, zone_of_parts
-from reclock.sql.queries.overloads import call, is_null, negated
+from reclock.sql.queries.overloads import call, flattened_array, is_null, negated
 from reclock.sql.queries.planned import AggregateCall, Planned, TypedExpr, Untyped, has
 from reclock.sql.queries.record_values import document
 from reclock.sql.queries.session_functions import SEQUENCE_FUNCTIONS
@@ -99,6 +100,14 @@ def _type(called: Called) -> TypedExpr | None:
 
 
 # --- arrays ---
+
+
+@_plans(FLATTENED)
+def _all_elements(called: Called) -> TypedExpr | None:
+    """The array of a call with VARIADIC, which means the elements of all dimensions."""
+    if len(called.values) != 1:
+        return None
+    return default_to_text(flattened_array(called.values[0]))
 
 
 @_plans("array_position")

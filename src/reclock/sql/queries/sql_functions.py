@@ -107,7 +107,6 @@ SQL_FUNCTIONS: Mapping[str, Sequence[SqlFunction]] = {
     "min_scale": _overload("length(rtrim(split_part(argument1::text, '.', 2), '0'))", numeric()),
     "mz_periods_overlap": [SqlFunction((type,) * 4, _PERIODS) for type in _OVERLAPPING],
     "overlaps": [SqlFunction((type,) * 4, _ENDS) for type in _OVERLAPPING],
-    "pow": _overload("power(argument1, argument2)", DOUBLE, DOUBLE),
     "quote_nullable": _overload("coalesce(quote_literal(argument1), 'NULL')", TEXT),
     "to_date": _overload("to_timestamp(argument1, argument2)::date", TEXT, TEXT),
     **dict.fromkeys(("statement_timestamp", "transaction_timestamp"), _overload("now()")),

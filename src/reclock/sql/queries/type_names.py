@@ -21,6 +21,7 @@ from reclock.algebra.relations import (
     INTERVAL,
     JSONB,
     LETTER,
+    MAX_PRECISION,
     NAME,
     NUMRANGE,
     OID,
@@ -136,7 +137,8 @@ def scalar_type(node: exp.Expr) -> ScalarType:
 
 def _element_type(node: exp.Expr) -> ScalarType:
     reject_domain(node, "an array")
-    return scalar_type(node)
+    is_varchar = isinstance(node, exp.DataType) and node.this == exp.DType.VARCHAR
+    return VARCHAR if is_varchar and text_limit(node) is not None else scalar_type(node)
 
 
 def reject_domain(node: exp.Expr, where: str) -> None:
@@ -210,9 +212,20 @@ def moment_limit(node: exp.Expr) -> MomentLimit | None:
 
 
 def column_limit(node: exp.Expr) -> TextLimit | MomentLimit | None:
-    """The limit that a type with a length or a precision sets, or a domain over one."""
+    """The limit that a type with a length or a precision sets, or a domain or an array of one."""
     domain = defined_domain(node)
-    return domain.limit if domain is not None else text_limit(node) or moment_limit(node)
+    if domain is not None:
+        return domain.limit
+    return text_limit(node) or moment_limit(node) or element_limit(node)
+
+
+def element_limit(node: exp.Expr) -> TextLimit | None:
+    """The limit that an array of ``varchar(n)`` sets for its elements; None of any other type."""
+    while isinstance(node, exp.DataType) and node.this == exp.DType.ARRAY:
+        [node] = node.expressions or [None]
+        if isinstance(node, exp.DataType) and node.this == exp.DType.VARCHAR:
+            return text_limit(node)
+    return None
 
 
 _MOST_CHARACTERS = 10_485_760
@@ -261,9 +274,16 @@ def _numeric(sizes: list[str]) -> ScalarType:
     if not all(size.isdigit() and len(size) < 5 for size in sizes) or len(sizes) > 2:
         raise InvalidOption("the precision and scale of numeric are whole numbers")
     precision, scale = int(sizes[0]), int(sizes[1]) if len(sizes) == 2 else 0
-    if not (1 <= precision <= 38 and scale <= precision):
+    if not 1 <= precision <= _MOST_DIGITS:
+        raise InvalidOption(f"NUMERIC precision {precision} must be between 1 and {_MOST_DIGITS}")
+    if scale > min(precision, MAX_PRECISION):
         raise InvalidOption(
             f"numeric({precision},{scale}) is not supported",
-            detail="precision must be between 1 and 38, scale between 0 and the precision",
+            detail=f"the scale must be between 0 and the precision, and {MAX_PRECISION} at most",
         )
-    return numeric(precision, scale)
+    return numeric(min(precision, MAX_PRECISION), scale)
+
+
+_MOST_DIGITS = 1000
+"""The precision that PostgreSQL allows. Values have ``MAX_PRECISION`` digits, those after the point
+as declared: one that needs more before it is an error where it is written or computed."""

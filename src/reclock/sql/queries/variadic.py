@@ -7,6 +7,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from reclock.errors import SqlSyntaxError, UnknownFunction, UnsupportedSql
+from reclock.plan.functions.array_dimensions import FLATTENED
 from reclock.sql.syntax.consumption import tracked_copy
 from reclock.sql.syntax.nodes import Variadic
 
@@ -22,10 +23,14 @@ _FIXED_ARGUMENTS = {
 _OF_WHOLE_ARRAY: dict[str, Callable[..., tuple[str, list[exp.Expr]]]] = {
     "concat": lambda array: ("array_to_string", [array, exp.Literal.string("")]),
     "concat_ws": lambda separator, array: ("array_to_string", [array, separator]),
-    "json_build_array": lambda array: ("to_json", [array]),
-    "jsonb_build_array": lambda array: ("to_jsonb", [array]),
+    "json_build_array": lambda array: ("to_json", [_all_elements(array)]),
+    "jsonb_build_array": lambda array: ("to_jsonb", [_all_elements(array)]),
 }
 """The calls that mean the same for an array that is not written as ``ARRAY[…]``."""
+
+
+def _all_elements(array: exp.Expr) -> exp.Expr:
+    return exp.Anonymous(this=FLATTENED, expressions=[array])
 
 
 def is_variadic(node: exp.Anonymous) -> bool:

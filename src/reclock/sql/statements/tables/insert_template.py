@@ -94,7 +94,7 @@ class InsertTemplate:
         None if an engine has to compute a value. Raises what planning the executions raises.
         """
         stored: dict[int, list[Any]] = {}
-        with planned_in(names.zone), types_of(catalog, names):
+        with planned_in(names.zone, names.now), types_of(catalog, names):
             for position, expression in self.expressions.items():
                 column = self.modify.desc.columns[position]
                 values = _stored(expression, column, self.types, parameters, count)
