@@ -1,11 +1,12 @@
 """Publishes what is new in the sources at a new time, and brings indexes and sinks up to it.
 
-    plan ─► source (one for each source with news) ─► clusters ─► done
+    plan ─► source (one for each source with news) ─► clusters ─► announce ─► done
 
 - *plan* allocates the time and asks every source for news. Sources without any are complete up to that time.
 - *source* ingests, audits and publishes one source, then refreshes the indexes and emits the sinks that read it. No instance waits
   for another. A source that fails is a red instance: clear it when the cause is gone.
 - *clusters* brings all indexes and sinks up to date, those over tables too.
+- *announce* makes an event of each change since the last one, whoever published it.
 - *done* is red if anything was.
 
 Set the connection `reclock_warm` to a `reclock serve --http` (such as
@@ -14,7 +15,6 @@ loaded: a tick takes seconds. Without it, or while that process is gone, each ta
 itself. A task may be cleared and retried at any time: every row is published once.
 
 Every source, table, maintained view and sink is the asset `reclock://<database>/<schema>/<name>`.
-*plan* and *clusters* announce each change that no event has announced yet, whoever published it.
 
 The environment is the one at `RECLOCK_HOME`. `RECLOCK_TICK_SCHEDULE`, read when this file is
 parsed, is the cron expression: every minute if absent, only triggered if empty.
@@ -32,7 +32,7 @@ from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import Param, TriggerRule, dag
 
 from reclock.airflow.steps import (
-    PUBLISHED,
+    ReclockAnnounceOperator,
     ReclockClustersOperator,
     ReclockPlanOperator,
     ReclockSourceOperator,
@@ -80,22 +80,26 @@ JOBS = str(Path(__file__).resolve().parent.parent / "jobs")
     },
 )
 def reclock_tick() -> None:
-    # two runs that create the same asset fail in Airflow, so they do not announce at the same time
-    plan = ReclockPlanOperator(task_id="plan", home=HOME, max_active_tis_per_dag=1)
+    plan = ReclockPlanOperator(task_id="plan", home=HOME)
     source = ReclockSourceOperator.partial(
         task_id="source",
         home=HOME,
         jobs=JOBS,
-        outlets=[PUBLISHED],
         engine="{{ params.engine }}",
         map_index_template="{{ task.source or 'nothing new' }}",
     ).expand_kwargs(plan.output)
     clusters = ReclockClustersOperator(
         task_id="clusters", home=HOME, jobs=JOBS, trigger_rule=TriggerRule.ALL_DONE
     )
+    announce = ReclockAnnounceOperator(  # one at a time, so that a change is announced once
+        task_id="announce",
+        home=HOME,
+        trigger_rule=TriggerRule.ALL_DONE,
+        max_active_tis_per_dag=1,
+    )
     done = EmptyOperator(task_id="done")
-    plan >> source >> clusters >> done
-    source >> done
+    plan >> source >> clusters >> announce >> done
+    [source, clusters] >> done
 
 
 reclock_tick()

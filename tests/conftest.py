@@ -1,12 +1,18 @@
 """What every test may use. Fixtures of a component live in ``fixtures/``, each started once and
 stopped at the end."""
 
+import gc
 import os
 import sys
+from typing import Any, ClassVar
 
 import pytest
+from fixtures.frozen import freeze
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
+from xdist.scheduler import LoadFileScheduling
+
+gc.disable()  # nothing is garbage until all tests are collected: see ``pytest_runtestloop``
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
 
@@ -108,6 +114,12 @@ def pytest_addoption(parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
+    """From here on there is garbage, and none of it among the modules and thousands of tests."""
+    freeze()
+
+
 LONG = (
     "tests/sql/test_same_answer_as_postgres.py",
     "tests/airflow/test_tick_runs.py",
@@ -146,6 +158,37 @@ LONG = (
     "tests/crashes/test_registration_crashes.py",
 )
 """Longest first, by the durations of a run of everything."""
+
+
+TOGETHER = {
+    "Airflow": (
+        "tests/airflow/test_tick_runs.py",
+        "tests/airflow/test_operators_and_sensors.py",
+        "tests/airflow/test_airflow_processes.py",
+        "tests/airflow/test_airflow_on_postgresql.py",
+        "tests/airflow/test_backfill_runs.py",
+        "tests/airflow/test_dag_files.py",
+        "tests/airflow/test_maintenance_run.py",
+        "tests/airflow/test_plugin.py",
+        "tests/airflow/test_provider.py",
+    ),
+}
+"""Files that one process executes, since starting what they need takes longer than most of their
+tests."""
+
+
+class _SchedulerOfFiles(LoadFileScheduling):
+    """As ``--dist loadfile``; also what is ``TOGETHER`` is executed by one process."""
+
+    _groups: ClassVar = {path: name for name, paths in TOGETHER.items() for path in paths}
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = super()._split_scope(nodeid)
+        return self._groups.get(path, path)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    return _SchedulerOfFiles(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 SERVERS = {"postgres_server", "s3_endpoint", "kafka", "kinesis", "registry"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-import threading
+import time
 from pathlib import Path
 
 from rich.console import Console
@@ -36,9 +36,7 @@ def main() -> int:
             f"[red]there is no environment in {arguments.home}: run `make demo` first[/red]"
         )
         return 1
-    stopping = threading.Event()
-    for name in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(name, lambda *_: stopping.set())
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     console.print("starting Airflow, a warm Spark session and the SQL port")
     try:
         with (
@@ -61,12 +59,14 @@ def main() -> int:
                 f"A tick is a run of {DAG}: press Trigger. Objects are in "
                 f"{arguments.home / 'buckets'}. Ctrl-C ends this."
             )
-            while not stopping.wait(1):
+            while True:
                 stack.check()
+                time.sleep(1)
+    except KeyboardInterrupt:
+        return 0
     except StackError as error:
         console.print(f"[red]{error}[/red]")
         return 1
-    return 0
 
 
 if __name__ == "__main__":

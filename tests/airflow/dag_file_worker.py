@@ -37,6 +37,8 @@ def main() -> None:
                 task.task_id: {
                     "upstream": sorted(task.upstream_task_ids),
                     "rule": task.trigger_rule.value,
+                    "has_outlets": bool(task.outlets),
+                    "max_active": task.max_active_tis_per_dag,
                     "defaults": defaults(task),
                     "on_failure": [
                         callback.__name__ for callback in as_list(task.on_failure_callback)

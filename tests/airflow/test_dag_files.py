@@ -40,10 +40,16 @@ def test_the_tick_is_wired_as_documented(loaded_dags: Any) -> None:
         "clusters": ["source"],
         # sees every task that may fail, so that nothing that goes on after a failure can end the
         # run green
-        "done": ["clusters", "source"],
+        "announce": ["clusters"],
+        "done": ["announce", "clusters", "source"],
     }
     assert [name for name, task in tasks.items() if task["is_mapped"]] == ["source"]
-    assert (tasks["clusters"]["rule"], tasks["done"]["rule"]) == ("all_done", "all_success")
+    rules = {name: task["rule"] for name, task in tasks.items()}
+    assert rules["clusters"] == rules["announce"] == "all_done"
+    assert rules["done"] == "all_success"
+    # events are made by one task at a time, so that none is made twice, nor an asset
+    assert [name for name, task in tasks.items() if task["has_outlets"]] == ["announce"]
+    assert tasks["announce"]["max_active"] == 1
 
 
 def test_an_asset_is_the_one_that_a_user_writes_by_its_uri(loaded_dags: Any) -> None:

@@ -46,6 +46,7 @@ DESC = RelationDesc(
 )
 GET = Get(FLIGHTS, "flights", DESC)
 LAST = 12
+LATE = Timestamp(LAST)
 COMPUTED: list[Scalar] = [
     Literal("a", TEXT),
     Literal(None, BYTEA),
@@ -288,6 +289,8 @@ def test_a_column_is_arranged_when_it_is_looked_up_by_again(
         engine_of(lookup(8), Finishing(), {FLIGHTS: read}, Timestamp(5), **options) == lookups.NAME
     )
     assert engine_of(GET, Finishing(), {FLIGHTS: read}, Timestamp(5), **options) == "spark"
+    beyond = ask(lookup(2**40), Finishing(), read, 5, arrangements, small)
+    assert (rows(beyond), beyond.engine) == ([], lookups.NAME)
 
 
 @pytest.mark.parametrize(
@@ -334,6 +337,27 @@ def test_files_are_read_once_however_many_ask(
     assert rows(ask(lookup(1), Finishing(), read, 5, arrangements, small)) == [("1",), ("1",)]
 
 
+def test_a_row_that_was_updated_often_is_found_in_memory(tmp_path: Path) -> None:
+    """At every time, but by its whole history only where a read is within it."""
+    small, arrangements = DuckDbEngine([str(tmp_path)]), Arrangements(1 << 20)
+    collection, often = Lake(str(tmp_path)).create(FLIGHTS, DESC), lookups._AT_ONCE
+    updates = [Update((7, "0", None, 0), Timestamp(0), 1)]
+    for n in range(1, often):
+        updates.append(Update((7, str(n - 1), None, 0), Timestamp(n), -1))
+        updates.append(Update((7, str(n), None, 0), Timestamp(n), 1))
+    put(collection, *updates, to=often)
+    read = CollectionInput(collection.pin())
+    ask(lookup(7), Finishing(), read, 0, arrangements, small)
+    answers = {
+        at: ask(lookup(7), Finishing(), read, at, arrangements, small)
+        for at in (0, often // 3, often - 2, often - 1, often + 9)
+    }
+    assert {at: rows(answer) for at, answer in answers.items()} == {
+        at: [(str(min(at, often - 1)),)] for at in answers
+    }
+    assert [answer.engine for answer in answers.values()] == [*["duckdb"] * 3, *["memory"] * 2]
+
+
 def test_what_is_in_use_is_not_thrown_out_for_something_else(
     read: CollectionInput, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -341,14 +365,16 @@ def test_what_is_in_use_is_not_thrown_out_for_something_else(
     monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
     arrangements = Arrangements(sum(file.size_bytes for file in files) * module._GROWTH)
 
-    def asked(column: str, value: Any) -> pa.Table | None:
-        arrangements.having(read.version, files, column, frozenset({value}))
-        return arrangements.having(read.version, files, column, frozenset({value}))
+    def asked(column: str, value: Any) -> int | None:
+        """The number of updates that are found at the second lookup."""
+        arrangements.having(read.version, files, column, frozenset({value}), LATE)
+        found = arrangements.having(read.version, files, column, frozenset({value}), LATE)
+        return sum(table.num_rows for table in found) if found is not None else None
 
-    assert asked("n", 3).num_rows == 2
+    assert asked("n", 3) == 2
     assert asked("name", "3") is None
     now[0] = 2 * module._HOT_S
-    assert asked("name", "3").num_rows == 2
+    assert asked("name", "3") == 2
     assert arrangements._bytes <= arrangements.limit_bytes
     assert asked("n", 3) is None
 
@@ -356,7 +382,7 @@ def test_what_is_in_use_is_not_thrown_out_for_something_else(
 def test_nothing_is_kept_beyond_the_limit(read: CollectionInput) -> None:
     arrangements = Arrangements(1)
     assert [
-        arrangements.having(read.version, read.version.all_files, "n", frozenset({3}))
+        arrangements.having(read.version, read.version.all_files, "n", frozenset({3}), LATE)
         for _ in range(3)
     ] == [None] * 3
 

@@ -125,10 +125,8 @@ def test_a_late_answer_to_a_probe_says_nothing_about_what_has_come_since(
         list(Session(environment).execute("CREATE SOURCE c FROM LOAD GENERATOR COUNTER"))
 
         def planned() -> list[str]:
-            run = dag_steps.plan(
-                environment, sources=None, at=None, announced={}, tell=lambda line: None
-            )
-            return [item["source"] for item in run["work"]]
+            work = dag_steps.plan(environment, sources=None, at=None, tell=lambda line: None)
+            return [item["source"] for item in work]
 
         assert planned() == ["reclock.public.c"]
         go_on.set()

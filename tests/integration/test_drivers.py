@@ -1,5 +1,6 @@
 """Several processes on one environment: drivers of ticks, one of them killed, and clients that
-define things at once. None of them can import PySpark, and none needs to."""
+define things at once. None of them can import PySpark, and none needs to. One is started as users
+start it, the others are forked."""
 
 from __future__ import annotations
 
@@ -11,30 +12,28 @@ import sys
 from pathlib import Path
 
 import pytest
+from fixtures import forks
 
 RECLOCK = str(Path(sys.executable).with_name("reclock"))
 SOURCES = ("left", "right")
 
 
-def start(home: Path, *arguments: str, **variables: str) -> subprocess.Popen[str]:
-    environment = os.environ | {
-        "RECLOCK_HOME": str(home),
-        "PYTHONPATH": str(home / "modules"),
-    }
-    return subprocess.Popen(
-        [RECLOCK, *arguments],
-        env=environment | variables,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def variables(home: Path, **more: str) -> dict[str, str]:
+    return {"RECLOCK_HOME": str(home), "PYTHONPATH": str(home / "modules"), **more}
+
+
+def start(home: Path, *arguments: str) -> forks.Command:
+    return forks.begin(*arguments, **variables(home))
+
+
+def output_of(command: forks.Command) -> str:
+    done = command.completed()
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 def run(home: Path, *arguments: str) -> str:
-    process = start(home, *arguments)
-    output, errors = process.communicate()
-    assert process.returncode == 0, output + errors
-    return output
+    return output_of(start(home, *arguments))
 
 
 def select(home: Path, query: str) -> list[dict[str, object]]:
@@ -72,8 +71,8 @@ def grow(home: Path, name: str, numbers: range) -> None:
 def test_two_drivers_and_a_killed_one_lose_nothing_and_repeat_nothing(home: Path) -> None:
     for name in SOURCES:
         grow(home, name, range(100))
-    killed = start(home, "tick", RECLOCK_FAILPOINT="ingest.after_bind", RECLOCK_CLAIM_LEASE_MS="1")
-    killed.communicate()
+    killing = variables(home, RECLOCK_FAILPOINT="ingest.after_bind", RECLOCK_CLAIM_LEASE_MS="1")
+    killed = subprocess.run([RECLOCK, "tick"], env=os.environ | killing, capture_output=True)
     assert killed.returncode == -signal.SIGKILL
     assert select(home, "SELECT count(*) AS n FROM right AS OF AT LEAST 0") == [{"n": 0}]
 
@@ -82,8 +81,7 @@ def test_two_drivers_and_a_killed_one_lose_nothing_and_repeat_nothing(home: Path
         for name in SOURCES:
             grow(home, name, range(start_at, start_at + 100))
     for driver in drivers:
-        output, errors = driver.communicate()
-        assert driver.returncode == 0, output + errors
+        output_of(driver)
     run(home, "tick")
 
     for name in SOURCES:
@@ -122,8 +120,7 @@ def test_clients_that_define_things_at_once_all_succeed(home: Path) -> None:
         for client in range(3)
     ]
     for client in clients:
-        output, errors = client.communicate()
-        assert client.returncode == 0, output + errors
+        output_of(client)
     names = {row["name"] for row in select(home, "SELECT name FROM mz_views")}
     assert names == {f"v{client}_{number}" for client in range(3) for number in range(5)}
     events = select(home, "SELECT id FROM mz_audit_events ORDER BY id")

@@ -3,23 +3,18 @@ whatever is killed in between."""
 
 from __future__ import annotations
 
-import os
 import random
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from fixtures.debezium import Connector, event
+from fixtures.forks import die_at
 from fixtures.kafka import Broker
 from fixtures.sessions import sql
-from fixtures.waiting import PATIENCE_S, eventually
+from fixtures.waiting import eventually
 
-import reclock
-from reclock import failpoints
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.timestamps import Timestamp
 from reclock.errors import DependentObjects, InvalidOption, NotBegun, NotReadable
@@ -27,7 +22,6 @@ from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
 from reclock.sql.names import SessionNames
 
-WORKER = Path(__file__).with_name("shared_transactions_worker.py")
 MONEY = "SELECT sum(money) FROM (SELECT money FROM giro UNION ALL SELECT money FROM saved) AS x"
 
 
@@ -68,15 +62,9 @@ def statuses(environment: Environment) -> dict[str, tuple[str, str | None, str |
     return {name: (status, error, detail) for name, status, error, detail in rows}
 
 
-def killed_at(point: str, home: Path) -> None:
-    paths = [str(Path(reclock.__file__).parents[1]), str(Path(__file__).parents[1])]
-    variables = os.environ | {"PYTHONPATH": os.pathsep.join(paths), failpoints.VARIABLE: point}
-    assert (
-        subprocess.run(
-            [sys.executable, str(WORKER), str(home)], env=variables, timeout=PATIENCE_S
-        ).returncode
-        == -signal.SIGKILL
-    )
+def tick_once(home: Path) -> None:
+    with Environment.open(home) as environment:
+        tick.run(environment, owner="worker")
 
 
 def test_two_sources_share_the_transactions_of_one_connector(
@@ -135,7 +123,7 @@ def test_two_sources_share_the_transactions_of_one_connector(
         sql(environment, MONEY)
 
     # its beginning is bound, and not read
-    killed_at("ingest.after_bound", environment.stores.settings.home)
+    die_at("ingest.after_bound", tick_once, environment.stores.settings.home)
     first_completed = completed(environment)
     number, times = 10, [first, first_completed]
     for point in ("ingest.after_claim", "collections.commit.landed", "ingest.after_commit"):
@@ -147,7 +135,7 @@ def test_two_sources_share_the_transactions_of_one_connector(
             # it begins again with what it has sent before
             connector.topics[f"{connector.prefix}.public.savings"] *= 2
             connector.deliver()
-        killed_at(point, environment.stores.settings.home)
+        die_at(point, tick_once, environment.stores.settings.home)
         times.append(completed(environment))
     connector.deliver()
     times.append(completed(environment))

@@ -11,12 +11,15 @@ from typing import Any
 import pytest
 from fixtures.sessions import last_answer, run
 
+from reclock.adapter.planning import plan_cache
+from reclock.adapter.query.queries import QueryExecution, ReadPlan
 from reclock.adapter.session import session as session_module
 from reclock.adapter.session.session import Session
 from reclock.algebra.ids import TABLES
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.collections.compaction import compact
 from reclock.collections.tables import table_id
+from reclock.pipeline import cluster_steps
 from reclock.runtime.environment import Environment
 
 Row = tuple[int | None, str | None, int | None]
@@ -78,6 +81,50 @@ def test_a_lookup_finds_what_a_scan_finds(
                     expected(rows, key, letter)  # type: ignore[arg-type]
                 ), (step, text, key, letter)
     assert outcomes[True] > STEPS
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_lookup_through_an_index_finds_what_a_scan_finds(
+    seed: int,
+    environment: Environment,
+    sessions: list[Session],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whether the index is readable at the time of the lookup or not. Its plan is made once for all
+    values until the catalog changes."""
+    random, used, made = Random(seed), Counter[bool](), 0
+    prepare, arrange = QueryExecution.prepare, plan_cache.arranged
+
+    def noted(query: QueryExecution) -> ReadPlan:
+        ready = prepare(query)
+        if query.definition.relations:
+            used[bool(ready.indexes)] += 1
+        return ready
+
+    def counted(*arguments: Any) -> Any:
+        nonlocal made
+        made += 1
+        return arrange(*arguments)
+
+    monkeypatch.setattr(QueryExecution, "prepare", noted)
+    monkeypatch.setattr(plan_cache, "arranged", counted)
+    last_answer(sessions[0], "CREATE VIEW seen AS SELECT k, t, n FROM law")
+    last_answer(sessions[0], "CREATE INDEX ON seen (k)")
+    for _ in range(STEPS):
+        step = _step(random)
+        _take(step, sessions[0], environment)
+        if random.random() < 0.5:
+            at = environment.stores.oracle.read_ts(EPOCH_MS)
+            assert cluster_steps.refresh(environment, "default", at, owner="law").failed == ()
+        for session in sessions:
+            rows = run(session, "SELECT k, t, n FROM law")
+            for text, expected in LOOKUPS.items():
+                key, letter = random.randrange(3), random.choice("ab")
+                assert _found(session, text.replace("law", "seen"), key, letter) == Counter(
+                    expected(rows, key, letter)  # type: ignore[arg-type]
+                ), (step, text, key, letter)
+    assert used[True] > STEPS < used[False]
+    assert made == len(LOOKUPS)
 
 
 def _step(random: Random) -> str:

@@ -28,7 +28,7 @@ from reclock.server.monitoring import Monitor
 
 PLAN: dict[str, Any] = {
     "step": "plan",
-    "arguments": {"sources": None, "at": None, "announced": {}},
+    "arguments": {"sources": None, "at": None},
 }
 
 
@@ -132,9 +132,7 @@ def test_a_step_tells_what_it_does_and_what_came_of_it(
         "outcome"
     ] is None:
         lines += progress["lines"]
-    assert [item["source"] for item in progress["outcome"]["result"]["work"]] == [
-        "reclock.public.a"
-    ]
+    assert [item["source"] for item in progress["outcome"]["result"]] == ["reclock.public.a"]
     assert "news in 1 of 1 sources" in (lines + progress["lines"])[0]
 
 
@@ -143,7 +141,7 @@ def test_clusters_without_work_say_so(environment: Environment) -> None:
     list(Session(environment).execute(create))
     for _ in range(2):
         told: list[str] = []
-        dag_steps.work_clusters(environment, owner="test", announced={}, tell=told.append)
+        dag_steps.work_clusters(environment, owner="test", tell=told.append)
     assert told == ["all indexes and sinks are up to date"]
 
 

@@ -14,6 +14,7 @@ from reclock.adapter.context.sequences import SessionSequences
 from reclock.adapter.context.users import Users
 from reclock.adapter.context.variables import SessionVariables
 from reclock.adapter.copy.transfer import CopyIn, CopyOut
+from reclock.adapter.planning.index_plans import IndexedPlan, Indexes
 from reclock.adapter.planning.plan_cache import CachedPlan
 from reclock.adapter.planning.statement_planner import StatementPlanner
 from reclock.adapter.transaction.session_transactions import SessionTransactions
@@ -69,6 +70,11 @@ class StatementContext:
         """The definition of a plan of the statement. Executions that share their plan share it."""
         with self.cancellation.in_planning():
             return self.planned.definition_of(plan, self.catalog)
+
+    def arranged(self, plan: Plan, indexes: Indexes) -> IndexedPlan:
+        """A plan of the statement, over collections and these indexes. Executions that share their
+        plan share it."""
+        return self.planned.arranged(plan, self.catalog, indexes)
 
     def await_storage(self) -> None:
         """Wait until the storage controller has carried out the catalog."""

@@ -4,11 +4,12 @@ else the task does."""
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Asset, AssetAlias, BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowNotFoundException
@@ -31,11 +32,10 @@ PUBLISHED = AssetAlias("reclock_published")
 
 ANNOUNCED = Asset("reclock://announced")
 """Its newest event has the positions up to which changes are announced. Airflow commits it with
-the events that announce them, or none of them if the task fails."""
+the events that announce them, or none of them if the task fails. It has an alias of its own, so
+that it starts no DAG that has ``reclock_published`` as its schedule."""
 
-_EVENTS_READ = 1000
-"""Of how many events, the newest, the positions are taken. Changes whose events are older are
-announced again."""
+_POSITIONS = AssetAlias("reclock_positions")
 
 _TRANSIENT_SQLSTATES = ("08", "40", "53", "57")
 """Classes of errors that may be gone at the next attempt."""
@@ -54,7 +54,9 @@ class ReclockStepOperator(BaseOperator):
     that died, gives the same rows: its claims see to that.
     """
 
-    step: ClassVar[str]
+    step: str
+    """Its name in ``reclock.pipeline.dag_steps.STEPS``."""
+
     ui_color = "#e3eef9"
 
     def __init__(
@@ -211,53 +213,8 @@ class ReclockStepOperator(BaseOperator):
         )
         raise AirflowException(message) if is_transient else AirflowFailException(message)
 
-    def publish_events(self, context: Context, changed: Mapping[str, Mapping[str, Any]]) -> None:
-        """An event of the asset of each relation and sink that has changed."""
-        for name, extra in changed.items():
-            context["outlet_events"][PUBLISHED].add(relation_asset(name), extra=dict(extra))
 
-
-class ReclockAnnouncingOperator(ReclockStepOperator):
-    """A step that announces every change that no event has announced yet, whoever published it.
-
-    A task that is killed, or fails, announces nothing, and the next one does so in its place. Two
-    that run at the same time may both announce a change.
-    """
-
-    def __init__(self, **kwargs: Any) -> None:
-        assets = {"outlets": kwargs.get("outlets") or [PUBLISHED], "inlets": [ANNOUNCED, PUBLISHED]}
-        super().__init__(**kwargs | assets)
-        self._is_recorded = False
-
-    def arguments(self, context: Context) -> dict[str, Any]:
-        return {"announced": self._announced(context)}
-
-    def _announced(self, context: Context) -> dict[str, int]:
-        """The positions of all assets with events: the recorded ones, and those of events since."""
-        events = context["inlet_events"]
-        positions: dict[str, int] = {}
-        since = events[PUBLISHED].ascending(False).limit(_EVENTS_READ)
-        for recorded in events[ANNOUNCED].ascending(False).limit(1):
-            positions |= recorded.extra["positions"]
-            since = since.after(recorded.timestamp.isoformat())
-        self._is_recorded = True
-        for event in since:
-            extra = event.extra or {}
-            position = extra.get("total", extra.get("upper"))
-            if isinstance(position, int) and position > positions.get(event.asset.uri, -1):
-                positions[event.asset.uri] = position
-                self._is_recorded = False
-        return positions
-
-    def announce(self, context: Context, unannounced: Mapping[str, Any]) -> None:
-        """The events of the changes, and one that records the positions if they are others."""
-        self.publish_events(context, unannounced["changed"])
-        if unannounced["changed"] or not self._is_recorded:
-            extra = {"positions": unannounced["positions"]}
-            context["outlet_events"][PUBLISHED].add(ANNOUNCED, extra=extra)
-
-
-class ReclockPlanOperator(ReclockAnnouncingOperator):
+class ReclockPlanOperator(ReclockStepOperator):
     """Returns the sources of the run that have news, each with the time of its step: what
     ``ReclockSourceOperator`` maps over.
 
@@ -269,18 +226,13 @@ class ReclockPlanOperator(ReclockAnnouncingOperator):
 
     def arguments(self, context: Context) -> dict[str, Any]:
         params = context["params"]
-        chosen = {"sources": params.get("sources") or None, "at": params.get("at")}
-        return super().arguments(context) | chosen
+        return {"sources": params.get("sources") or None, "at": params.get("at")}
 
     def _own_outcome(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         from reclock.pipeline import tick
 
         tick.migrate(self.home)
         return super()._own_outcome(arguments)
-
-    def conclude(self, context: Context, result: Any) -> object:
-        self.announce(context, result["unannounced"])
-        return result["work"]
 
 
 class ReclockSourceOperator(ReclockStepOperator):
@@ -289,8 +241,7 @@ class ReclockSourceOperator(ReclockStepOperator):
 
     With the ``engine`` ``spark-submit``, the source is ingested by the job ``ingest_source.py`` in
     the folder ``jobs``, submitted through the connection ``spark_conn_id``. Without a ``source`` it
-    does nothing. What has changed are events of assets (see ``reclock.airflow.assets``). Returns
-    what changed, and the audit's page in the data docs.
+    does nothing. Returns what changed, and the audit's page in the data docs.
     """
 
     step = "source"
@@ -306,7 +257,7 @@ class ReclockSourceOperator(ReclockStepOperator):
         spark_conn_id: str = "spark_default",
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs | {"outlets": kwargs.get("outlets") or [PUBLISHED]})
+        super().__init__(**kwargs)
         self.source = source
         self.at = at
         self.engine = engine
@@ -339,7 +290,6 @@ class ReclockSourceOperator(ReclockStepOperator):
     def conclude(self, context: Context, result: Any) -> object:
         if result["docs"]:
             self.log.info("data docs: %s/reclock/data-docs/%s", _airflow_url(), result["docs"])
-        self.publish_events(context, result["changed"])
         if result["failed"]:
             self.fail(result["failed"])
         return {"changed": result["changed"], "docs": result["docs"]}
@@ -358,7 +308,7 @@ class ReclockSourceOperator(ReclockStepOperator):
         submit_job(self.spark_conn_id, f"{self.jobs}/ingest_source.py", arguments)
 
 
-class ReclockClustersOperator(ReclockAnnouncingOperator):
+class ReclockClustersOperator(ReclockStepOperator):
     """Brings all indexes and sinks up to what can be read now, or as far as their inputs are
     complete.
 
@@ -377,7 +327,7 @@ class ReclockClustersOperator(ReclockAnnouncingOperator):
         self.spark_conn_id = spark_conn_id
 
     def arguments(self, context: Context) -> dict[str, Any]:
-        return super().arguments(context) | {"owner": context["run_id"]}
+        return {"owner": context["run_id"]}
 
     def work(self, environment: Environment, arguments: Mapping[str, Any]) -> object:
         from reclock.runtime import task_replica
@@ -386,7 +336,6 @@ class ReclockClustersOperator(ReclockAnnouncingOperator):
             return super().work(environment, arguments)
 
     def conclude(self, context: Context, result: Any) -> object:
-        self.announce(context, result["unannounced"])
         failed = list(result["failed"])
         for submission in result["submitted"]:
             arguments = submission["application_args"]
@@ -402,6 +351,38 @@ class ReclockClustersOperator(ReclockAnnouncingOperator):
         if failed:
             self.fail(failed)
         return result["uppers"]
+
+
+class ReclockAnnounceOperator(ReclockStepOperator):
+    """Announces, as events of their assets, all changes of relations and sinks since the positions
+    that the newest event of ``ANNOUNCED`` has, whoever published them. Returns how many rows or
+    changes each has.
+
+    A change is announced once if only one such task runs at a time. Two at a time would also fail
+    in Airflow where both create the asset of a new relation. A task that fails or is killed
+    announces nothing, and the next one does so in its place.
+    """
+
+    step = "announce"
+
+    def __init__(self, **kwargs: Any) -> None:
+        assets = {"outlets": [PUBLISHED, _POSITIONS], "inlets": [ANNOUNCED]}
+        # not deferred, because deferred tasks do not count among those that run at a time
+        super().__init__(**assets, defer_after_s=math.inf, **kwargs)
+
+    def arguments(self, context: Context) -> dict[str, Any]:
+        newest = context["inlet_events"][ANNOUNCED].ascending(False).limit(1)
+        return {"announced": dict(newest[0].extra["positions"]) if len(newest) else {}}
+
+    def conclude(self, context: Context, result: Any) -> object:
+        changed: Mapping[str, Mapping[str, Any]] = result["changed"]
+        published = context["outlet_events"][PUBLISHED]
+        for name, extra in changed.items():
+            published.add(relation_asset(name), extra=dict(extra))
+        if changed:
+            extra = {"positions": result["positions"]}
+            context["outlet_events"][_POSITIONS].add(ANNOUNCED, extra=extra)
+        return {name: extra["rows"] for name, extra in changed.items()}
 
 
 def submit_job(

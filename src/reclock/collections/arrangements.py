@@ -1,6 +1,7 @@
 """Arrangements: data files in memory, sorted by a column, so that a lookup by value needs no scan.
 A file never changes, so its arrangement is valid as long as a version has the file. Each file of a
-version is arranged by itself: no updates are merged, so a lookup works at any query time."""
+version is arranged by itself, with the updates at its times for reads within them, and with their
+sums for later reads: a row that was updated a thousand times is one row then."""
 
 from __future__ import annotations
 
@@ -19,6 +20,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from reclock.algebra.ids import StorageCollectionId
+from reclock.algebra.timestamps import Timestamp
+from reclock.collections.consolidate import advance_updates
+from reclock.collections.file_groups import may_delete
 from reclock.collections.files import DataFile
 from reclock.collections.schema import arrow_schema
 from reclock.collections.version import Version
@@ -32,13 +36,15 @@ _HOT_S = 60.0
 _Key: TypeAlias = tuple[str, str]
 """A file's URI and a column."""
 
-Having: TypeAlias = Callable[[Version, Sequence[DataFile], str, frozenset[Any]], pa.Table | None]
+Having: TypeAlias = Callable[
+    [Version, Sequence[DataFile], str, frozenset[Any], Timestamp], list[pa.Table] | None
+]
 """As ``Arrangements.having``."""
 
 
 @dataclass(frozen=True, slots=True)
-class _ArrangedFile:
-    """One file's updates with a value in the column, in its order. Text is ordered by its bytes."""
+class _SortedUpdates:
+    """Updates with a value in the column, in its order. Text is ordered by its bytes."""
 
     updates: pa.Table
     values: pa.Array
@@ -46,7 +52,7 @@ class _ArrangedFile:
     """The values, if they are whole numbers."""
 
     @classmethod
-    def of(cls, updates: pa.Table, column: str) -> _ArrangedFile:
+    def of(cls, updates: pa.Table, column: str) -> _SortedUpdates:
         """Updates that may have NULL in the column, in any order."""
         valid = updates.filter(pc.is_valid(updates[column]))
         arranged = valid.sort_by(column).combine_chunks()
@@ -56,8 +62,14 @@ class _ArrangedFile:
 
     def having(self, value: Any) -> pa.Table:
         if self.numbers is not None:
-            first = int(self.numbers.searchsorted(value, "left"))
-            return self.updates.slice(first, int(self.numbers.searchsorted(value, "right")) - first)
+            limits = np.iinfo(self.numbers.dtype)
+            if not limits.min <= value <= limits.max:
+                return self.updates.slice(0, 0)
+            # a number of another type makes numpy convert the whole array
+            number = self.numbers.dtype.type(value)
+            first = int(self.numbers.searchsorted(number, "left"))
+            last = int(self.numbers.searchsorted(number, "right"))
+            return self.updates.slice(first, last - first)
         indexes = range(len(self.values))
         start = bisect_left(indexes, value, key=self._value)
         return self.updates.slice(
@@ -66,6 +78,35 @@ class _ArrangedFile:
 
     def _value(self, index: int) -> object:
         return self.values[index].as_py()
+
+
+@dataclass(frozen=True, slots=True)
+class _ArrangedFile:
+    """One file, by a column."""
+
+    max_time: Timestamp
+    updates: _SortedUpdates
+    sums: _SortedUpdates
+    """What the updates add up to, at ``max_time``."""
+
+    @classmethod
+    def of(cls, file: DataFile, updates: pa.Table, column: str) -> _ArrangedFile:
+        ordered = _SortedUpdates.of(updates, column)
+        if not may_delete(file):
+            return cls(file.max_time, ordered, ordered)
+        summed = advance_updates(ordered.updates, ordered.updates.schema, file.max_time).read_all()
+        return cls(file.max_time, ordered, _SortedUpdates.of(summed, column))
+
+    def having(self, value: Any, as_of: Timestamp) -> pa.Table:
+        """What is needed of the rows with this value to know them at ``as_of``."""
+        return (self.updates if as_of < self.max_time else self.sums).having(value)
+
+    @property
+    def bytes(self) -> int:
+        tables = [self.updates.updates]
+        if self.sums is not self.updates:
+            tables.append(self.sums.updates)
+        return sum(table.nbytes for table in tables)
 
 
 @dataclass(slots=True)
@@ -82,11 +123,17 @@ class Arrangements:
     _building: threading.Lock = field(default_factory=threading.Lock)
 
     def having(
-        self, version: Version, files: Sequence[DataFile], column: str, values: frozenset[Any]
-    ) -> pa.Table | None:
-        """The updates in ``files`` whose ``column`` has one of ``values`` (no NULL).
-        They have times and diffs; later ones may be among them. The column's type orders values as
-        Python does. None if the caller should scan instead."""
+        self,
+        version: Version,
+        files: Sequence[DataFile],
+        column: str,
+        values: frozenset[Any],
+        as_of: Timestamp,
+    ) -> list[pa.Table] | None:
+        """Tables of the updates in ``files`` whose ``column`` has one of ``values`` (no NULL), with times
+        and diffs; later updates may be among them, and those that cancel each other by ``as_of`` may
+        not. The column's type orders values as Python does. None if the caller should scan
+        instead."""
         if files and not self._is_wanted(version, files, column):
             return None
         matches: list[pa.Table] = []
@@ -94,20 +141,25 @@ class Arrangements:
             arranged = self._find(file, column) or self._arrange(version, file, column)
             if arranged is None:
                 return None
-            matches += [arranged.having(value) for value in values]
-        return _combined(matches, version)
+            matches += [arranged.having(value, as_of) for value in values]
+        return [match for match in matches if match.num_rows]
 
     def resident(
-        self, version: Version, files: Sequence[DataFile], column: str, values: frozenset[Any]
-    ) -> pa.Table | None:
+        self,
+        version: Version,
+        files: Sequence[DataFile],
+        column: str,
+        values: frozenset[Any],
+        as_of: Timestamp,
+    ) -> list[pa.Table] | None:
         """As ``having``, but None where a file is not arranged yet: reads no file."""
         matches: list[pa.Table] = []
         for file in files:
             arranged = self._find(file, column)
             if arranged is None:
                 return None
-            matches += [arranged.having(value) for value in values]
-        return _combined(matches, version)
+            matches += [arranged.having(value, as_of) for value in values]
+        return [match for match in matches if match.num_rows]
 
     def _is_wanted(self, version: Version, files: Sequence[DataFile], column: str) -> bool:
         if sum(file.size_bytes for file in files) * _GROWTH > self.limit_bytes:
@@ -135,10 +187,10 @@ class Arrangements:
                 return None
             with pq.ParquetFile(file.path, filesystem=version.folder.filesystem) as parquet:
                 updates = parquet.read().select(arrow_schema(version.desc, with_updates=True).names)
-            arranged = _ArrangedFile.of(updates, column)
+            arranged = _ArrangedFile.of(file, updates, column)
             with self._lock:
                 self._arranged[file.uri, column] = (arranged, time.monotonic())
-                self._bytes += arranged.updates.nbytes
+                self._bytes += arranged.bytes
             return arranged
 
     def _make_room(self, needed_bytes: int) -> bool:
@@ -148,12 +200,5 @@ class Arrangements:
                 if time.monotonic() - used < _HOT_S:
                     return False
                 self._arranged.popitem(last=False)
-                self._bytes -= arranged.updates.nbytes
+                self._bytes -= arranged.bytes
             return self._bytes + needed_bytes <= self.limit_bytes
-
-
-def _combined(matches: Sequence[pa.Table], version: Version) -> pa.Table:
-    matches = [match for match in matches if match.num_rows]
-    if not matches:
-        return arrow_schema(version.desc, with_updates=True).empty_table()
-    return matches[0] if len(matches) == 1 else pa.concat_tables(matches)

@@ -56,8 +56,11 @@ def compact(
     cluster_by: Sequence[str] = (),
     clock: Clock = system_clock,
 ) -> Compaction | None:
-    """Rewrite files so that updates below ``since`` are summed at ``since``. None if no rewrite was
+    """Rewrite files so that updates up to ``since`` are summed at one time. None if no rewrite was
     worth it.
+
+    That time is ``since``, or that of the collection's last change if this is earlier: so a reader
+    can tell whether it has changed since some time also after compaction.
 
     Every snapshot and change at ``since`` or later stays as it was, the upper stays, and a version
     that was pinned before can be read until vacuum. Appends and other compactions may run
@@ -89,7 +92,8 @@ def compact(
                 if keeps_last_times:
                     rewritten = settle_updates(updates, schema, target)
                 else:
-                    rewritten = advance_updates(updates, schema, target, then_by=cluster_by)
+                    summed_at = min(target, max(file.max_time for file in version.all_files))
+                    rewritten = advance_updates(updates, schema, summed_at, then_by=cluster_by)
                 group_rows = CLUSTERED_ROWS if cluster_by else None
                 added = list(_write(version, rewritten, group_rows))
         except VersionGone:

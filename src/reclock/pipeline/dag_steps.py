@@ -1,5 +1,5 @@
-"""The steps of the DAG ``reclock_tick``: plan, one source, all clusters. Each answers JSON, in a
-task or in a warm process. ``STEPS`` has them, and those of ``reclock_backfill``, by name.
+"""The steps of the DAG ``reclock_tick``: plan, one source, all clusters, announce. Each answers
+JSON, in a task or in a warm process. ``STEPS`` has them, and those of the other DAGs, by name.
 
 ``tell`` is given a line for each thing that a step has done, as it is done: they are the task's
 log.
@@ -20,7 +20,13 @@ from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.definitions.sources import SourceSpec
 from reclock.errors import ClaimConflict, ReclockError
 from reclock.ingest.report import IngestReport, IngestState
-from reclock.pipeline import backfill_steps, cluster_steps, registrations, source_steps
+from reclock.pipeline import (
+    backfill_steps,
+    cluster_steps,
+    maintenance_steps,
+    registrations,
+    source_steps,
+)
 from reclock.pipeline.announcements import Changes, unannounced
 from reclock.pipeline.counts import counted
 from reclock.pipeline.lineage import described
@@ -40,12 +46,10 @@ def plan(
     *,
     sources: Sequence[str] | None,
     at: int | None,
-    announced: Mapping[str, int],
     tell: Tell,
-) -> dict[str, Any]:
-    """What the run works on, under ``work``: a source each, with the time of its step. Sources
-    without news are complete up to that time afterwards; if no source has any, the one item has no
-    name. Beside it the ``unannounced`` changes, as `work_clusters` answers them.
+) -> list[dict[str, Any]]:
+    """What the run works on: a source each, with the time of its step. Sources without news are
+    complete up to that time afterwards; if no source has any, the one item has no name.
 
     A source that does not answer within ``tick_patience_ms`` is worked on, so that others do not
     wait for it; one on which a live process is at work is left to that. Raises ``UnknownRelation``,
@@ -64,10 +68,7 @@ def plan(
     tell(f"time {time_of_run}: news in {len(worked_on)} of {len(specs)} sources")
     for name in worked_on:
         tell(f"  {name}")
-    return {
-        "work": [{"source": name, "at": int(time_of_run)} for name in worked_on or [""]],
-        "unannounced": _unannounced(environment, announced),
-    }
+    return [{"source": name, "at": int(time_of_run)} for name in worked_on or [""]]
 
 
 def _busy(environment: Environment, specs: Sequence[SourceSpec], tell: Tell) -> set[GlobalId]:
@@ -202,15 +203,12 @@ def _ingest(
     return has_step, frozenset([spec.id] if spec is not None and is_idle else [])
 
 
-def work_clusters(
-    environment: Environment, *, owner: str, announced: Mapping[str, int], tell: Tell
-) -> dict[str, Any]:
+def work_clusters(environment: Environment, *, owner: str, tell: Tell) -> dict[str, Any]:
     """Bring every index and sink up to what can be read now, or as far as its inputs are complete.
 
     Answers what ``failed``, and the ``lineage``, as `move_source` does, the ``uppers`` of all
     indexes and sinks by name, and the jobs to be ``submitted`` for clusters whose replicas nobody
-    sees to (see ``reclock.runtime.task_replica``). ``unannounced`` has what ``changed`` beyond the
-    positions ``announced``, whoever published it, and the ``positions`` then.
+    sees to (see ``reclock.runtime.task_replica``).
     """
     at = environment.stores.oracle.read_ts(EPOCH_MS)
     uppers: dict[str, int] = {}
@@ -238,7 +236,6 @@ def work_clusters(
     if clusters and not changed and not failed:
         tell("all indexes and sinks are up to date")
     return {
-        "unannounced": _unannounced(environment, announced),
         "uppers": uppers,
         "submitted": submitted,
         "failed": _as_json(failed),
@@ -264,10 +261,29 @@ def _clusters_with_work(
     return attended, submitted
 
 
+def announce(
+    environment: Environment, *, announced: Mapping[str, int], tell: Tell
+) -> dict[str, Any]:
+    """What ``changed`` beyond the positions ``announced``, by the names of relations and sinks, and
+    the ``positions`` after that."""
+    changed, positions = unannounced(environment, announced)
+    for name, changes in changed.items():
+        tell(f"{name}: {counted(changes['rows'], 'change')} below {changes['upper']}")
+    if not changed:
+        tell("nothing has changed")
+    return {"changed": changed, "positions": positions}
+
+
 STEPS: Mapping[str, Callable[..., Any]] = {
     "plan": plan,
     "source": move_source,
     "clusters": work_clusters,
+    "announce": announce,
+    "sweep": maintenance_steps.sweep,
+    "maintained groups": maintenance_steps.list_groups,
+    "maintain": maintenance_steps.maintain,
+    "record storage usage": maintenance_steps.record_storage_usage,
+    "compact catalog": maintenance_steps.compact_catalog,
     "backfill sources": backfill_steps.list_sources,
     "backfill turn": backfill_steps.is_next,
     "backfill": backfill_steps.fill,
@@ -363,11 +379,6 @@ def _sink_totals(environment: Environment) -> dict[str, int]:
         for total in environment.stores.statistics.get_all()
         if total.object_id in names
     }
-
-
-def _unannounced(environment: Environment, announced: Mapping[str, int]) -> dict[str, Any]:
-    changed, positions = unannounced(environment, announced)
-    return {"changed": changed, "positions": positions}
 
 
 def _lineage(environment: Environment, changed: Mapping[str, Changes]) -> list[dict[str, Any]]:

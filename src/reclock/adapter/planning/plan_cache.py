@@ -5,19 +5,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from reclock.adapter.context.results import Result
 from reclock.adapter.context.users import Users
+from reclock.adapter.planning.index_plans import IndexedPlan, Indexes, arranged
 from reclock.adapter.planning.lookup_plans import Binder, binder, lookup_binder
-from reclock.algebra.ids import TABLES
+from reclock.algebra.ids import TABLES, GlobalId
 from reclock.algebra.relations import ScalarType
 from reclock.compute.reads.lookups import Lookup
 from reclock.plan.relational import Plan, collections
 from reclock.plan.temporal import reads_now
+from reclock.sql.catalog.entries import IndexEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames
 from reclock.sql.parameters import Parameters
@@ -83,6 +85,10 @@ class CachedPlan:
     """Once ``with_values`` has made them."""
     _bind: Callable[[], tuple[PlannedStatement, Definition]] | None = None
     """Makes the statement and its definition when they are first used."""
+    _arrange: Callable[[PlannerCatalog, Indexes], IndexedPlan] | None = None
+    """As ``arranged`` for the statement's own plan."""
+    _arranged: dict[frozenset[GlobalId], IndexedPlan] = field(default_factory=dict)
+    """The statement's own plan by the indexes that it may read."""
 
     @property
     def statement(self) -> PlannedStatement:
@@ -100,6 +106,18 @@ class CachedPlan:
             self._definition = definition_of(plan, catalog)
         return self._definition
 
+    def arranged(self, plan: Plan, catalog: PlannerCatalog, indexes: Indexes) -> IndexedPlan:
+        """``index_plans.arranged`` for a plan at the catalog that the statement was planned at. For
+        the statement's own plan it is computed once."""
+        if not isinstance(self.statement, Select | Modify) or plan is not self.statement.plan:
+            return arranged(plan, catalog, indexes)
+        if self._arrange is not None:
+            return self._arrange(catalog, indexes)
+        key = _ids(indexes)
+        if key not in self._arranged:
+            self._arranged[key] = arranged(plan, catalog, indexes)
+        return self._arranged[key]
+
     def with_values(self, values: Sequence[Any], catalog: PlannerCatalog) -> CachedPlan:
         """The plan of a lookup (see ``is_lookup``) with values for its parameters. Its statement is
         only made if it is used: an answer from memory needs none."""
@@ -109,7 +127,12 @@ class CachedPlan:
             definition = self.definition_of(statement.plan, catalog)
             self._binders = _Binders.of(statement, definition, catalog)
         binders = self._binders
-        return CachedPlan(None, lookup=binders.lookup(values), _bind=lambda: binders.bind(values))
+        return CachedPlan(
+            None,
+            lookup=binders.lookup(values),
+            _bind=lambda: binders.bind(values),
+            _arrange=lambda catalog, indexes: binders.arranged(values, catalog, indexes),
+        )
 
     def run(self, run: Callable[[], Result], limit_bytes: int) -> Result:
         """The result of ``run``, or of an earlier run.
@@ -149,6 +172,10 @@ class _Binders:
     definition_plan: Binder[Plan]
     rows: Binder[Lookup] | None
     """Of a query that memory may answer."""
+    indexed: dict[frozenset[GlobalId], tuple[Binder[Plan], tuple[IndexEntry, ...]]] = field(
+        default_factory=dict
+    )
+    """The plan by the indexes that it may read, and those that it reads."""
 
     @classmethod
     def of(
@@ -167,11 +194,26 @@ class _Binders:
             bound = self.definition_plan(values)
         return replace(self.statement, plan=plan), replace(self.definition, plan=bound)
 
+    def arranged(
+        self, values: Sequence[Any], catalog: PlannerCatalog, indexes: Indexes
+    ) -> IndexedPlan:
+        """The statement's plan with values, over collections and these indexes."""
+        key = _ids(indexes)
+        if key not in self.indexed:
+            plan, chosen = arranged(self.statement.plan, catalog, indexes)
+            self.indexed[key] = binder(plan), chosen
+        bind, chosen = self.indexed[key]
+        return bind(values), chosen
+
     def lookup(self, values: Sequence[Any]) -> BoundLookup | None:
         if self.rows is None:
             return None
         assert isinstance(self.statement, Select)
         return BoundLookup(self.statement, self.rows(values))
+
+
+def _ids(indexes: Indexes) -> frozenset[GlobalId]:
+    return frozenset(index.id for index in indexes.values())
 
 
 def _reads_one_table(select: Select, definition: Definition, catalog: PlannerCatalog) -> bool:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from textwrap import indent
 from typing import Any
 
-from reclock.adapter.query.queries import QueryExecution, ReadPlan, with_indexes
+from reclock.adapter.planning.index_plans import with_indexes
+from reclock.adapter.query.queries import QueryExecution, ReadPlan
 from reclock.adapter.timestamps import read_time
 from reclock.algebra.ids import TABLES
 from reclock.algebra.timestamps import Timestamp

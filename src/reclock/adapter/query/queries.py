@@ -37,14 +37,13 @@ from reclock.errors import (
     unquoted_name,
 )
 from reclock.plan.relational import Plan, collections
-from reclock.plan.rules import optimize
 from reclock.plan.temporal import reads_now
 from reclock.protocol.compute import CancelPeek, Changes, Peek
 from reclock.runtime.control_plane import SYSTEM_CLUSTER_ID
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.entries import IndexEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.queries.views import Definition, expand_views
+from reclock.sql.queries.views import Definition
 from reclock.sql.statements.query.values import Select
 from reclock.tracing import span
 
@@ -218,7 +217,7 @@ class QueryExecution:
             reads = self.definition.reads
             return ReadPlan(time, self.definition.plan, (), reads, self._groups(reads))
         with self.context.cancellation.in_planning():
-            plan, chosen = arranged(self.select.plan, self.catalog, usable)
+            plan, chosen = self.context.arranged(self.select.plan, usable)
         reads = collections(plan)
         return ReadPlan(time, plan, chosen, reads, self._groups(reads))
 
@@ -395,32 +394,6 @@ class QueryExecution:
             own_writes,
             changes,
         )
-
-
-def arranged(
-    plan: Plan, catalog: PlannerCatalog, indexes: Mapping[GlobalId, IndexEntry]
-) -> tuple[Plan, tuple[IndexEntry, ...]]:
-    """As ``with_indexes``, optimized."""
-    expanded, chosen = with_indexes(plan, catalog, indexes)
-    return optimize(expanded), chosen
-
-
-def with_indexes(
-    plan: Plan, catalog: PlannerCatalog, indexes: Mapping[GlobalId, IndexEntry]
-) -> tuple[Plan, tuple[IndexEntry, ...]]:
-    """``plan`` over collections, with indexes in the place of the relations they are on, and the
-    indexes that it reads then."""
-    chosen: dict[GlobalId, IndexEntry] = {}
-    by_collection = {catalog.relation(on).collection: index for on, index in indexes.items()}
-
-    def index_of(collection: StorageCollectionId) -> StorageCollectionId | None:
-        index = by_collection.get(collection)
-        if index is None:
-            return None
-        chosen[index.on] = index
-        return StorageCollectionId(index.id)
-
-    return expand_views(plan, catalog, index_of), tuple(chosen.values())
 
 
 def groups_of(

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from reclock.adapter.context.results import Result
+from reclock.adapter.planning.index_plans import arranged
 from reclock.adapter.query import envelopes
 from reclock.adapter.query.changelogs import Changelogs
-from reclock.adapter.query.queries import QueryExecution, arranged, groups_of
+from reclock.adapter.query.queries import QueryExecution, groups_of
 from reclock.adapter.statement_context import StatementContext
 from reclock.adapter.timestamps import read_time
 from reclock.algebra.ids import INTROSPECTION, CollectionType, StorageCollectionId

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable
-from typing import Any
+from itertools import starmap
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.consensus.database.batches import batches
+from reclock.consensus.database.compiled import CompiledStatement
 from reclock.consensus.database.store import metadata
 from reclock.consensus.frontiers.claims import Claim, GroupFrontier
 from reclock.errors import UnknownCollection
@@ -63,8 +65,26 @@ restarts = sa.Table(  # see ``reclock.consensus.objects.restart_requests``
     sa.Column("reading", sa.BigInteger, nullable=False),
 )
 
-_ALL_GROUPS = sa.select(frontiers).order_by(frontiers.c.group_id)
-_SOME_GROUPS = _ALL_GROUPS.where(frontiers.c.group_id.in_(sa.bindparam("groups", expanding=True)))
+
+class _GroupRow(NamedTuple):
+    group_id: str
+    since: Timestamp
+    upper: Timestamp
+    claim_id: str | None
+    claim_at: Timestamp
+    claim_owner: str
+    claim_lease_until: Timestamp
+    claim_payload: str
+    probed_at: Timestamp | None
+
+
+_GROUPS = sa.select(*(frontiers.c[name] for name in _GroupRow._fields)).order_by(
+    frontiers.c.group_id
+)
+_ALL_GROUPS = CompiledStatement(_GROUPS)
+_SOME_GROUPS = CompiledStatement(
+    _GROUPS.where(frontiers.c.group_id.in_(sa.bindparam("groups", expanding=True)))
+)
 
 UNCLAIMED: dict[str, Any] = dict.fromkeys(
     ("claim_id", "claim_at", "claim_owner", "claim_lease_until", "claim_payload")
@@ -92,14 +112,14 @@ def get_group(connection: sa.Connection, group: str) -> GroupFrontier:
 def get_groups(connection: sa.Connection, groups: Iterable[str] | None) -> dict[str, GroupFrontier]:
     """The existing ones of these groups, or all."""
     if groups is None:
-        rows: list[sa.Row[Any]] = list(connection.execute(_ALL_GROUPS))
+        rows = _ALL_GROUPS.rows(connection)
     else:
         rows = [
             row
             for some in batches(groups)
-            for row in connection.execute(_SOME_GROUPS, {"groups": some})
+            for row in _SOME_GROUPS.rows(connection, {"groups": some})
         ]
-    return {row.group_id: _as_group(row) for row in rows}
+    return {row.group_id: _as_group(row) for row in starmap(_GroupRow, rows)}
 
 
 def earliest_holds(
@@ -142,7 +162,7 @@ def owners_of_holds(
     return frozenset(owners_with_holds)
 
 
-def _as_group(row: sa.Row[Any]) -> GroupFrontier:
+def _as_group(row: _GroupRow) -> GroupFrontier:
     claim = None
     if row.claim_id is not None:
         claim = Claim(
