@@ -6,19 +6,18 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pyspark
 import pytest
+from fixtures import forks
 from fixtures.objects import s3_client
 
 from reclock.algebra.timestamps import EPOCH_MS
 from reclock.runtime import task_replica
 from reclock.runtime.environment import Environment
 
-RECLOCK = str(Path(sys.executable).with_name("reclock"))
 SPARK_SUBMIT = str(Path(pyspark.__file__).parent / "bin" / "spark-submit")
 JOBS = Path(__file__).parents[2] / "jobs"
 
@@ -34,8 +33,9 @@ def test_a_source_is_reclocked_over_s3_postgresql_and_a_spark_cluster(
     client = s3_client(s3_endpoint)
     for bucket in ("production-lake", "production-landing"):
         client.create_bucket(Bucket=bucket)
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-    environment = inherited | {
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    settings = {
         "RECLOCK_HOME": str(tmp_path),
         "RECLOCK_CONSENSUS_URL": postgres_url,
         "RECLOCK_LAKE": "s3://production-lake/lake",
@@ -48,18 +48,17 @@ def test_a_source_is_reclocked_over_s3_postgresql_and_a_spark_cluster(
         "RECLOCK_STAGING_THRESHOLD_BYTES": "0",
     }
 
-    def reclock(*arguments: str, **variables: str) -> str:
-        process = subprocess.run(
-            [RECLOCK, *arguments], env=environment | variables, capture_output=True, text=True
-        )
-        assert process.returncode == 0, process.stdout + process.stderr
-        return process.stdout
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
 
-    def select(query: str, **variables: str) -> list[dict[str, object]]:
-        return [
-            json.loads(line)
-            for line in reclock("sql", "--format", "json", "-c", query, **variables).splitlines()
-        ]
+    def reclock(*arguments: str) -> str:
+        done = forks.completed(*arguments)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def select(query: str) -> list[dict[str, object]]:
+        rows = reclock("sql", "--format", "json", "-c", query)
+        return [json.loads(line) for line in rows.splitlines()]
 
     reclock("init")
     reclock(
@@ -95,8 +94,6 @@ def test_a_source_is_reclocked_over_s3_postgresql_and_a_spark_cluster(
         "CREATE MATERIALIZED VIEW sizes IN CLUSTER dormant AS SELECT length(city) AS "
         "length, sum(n) AS n FROM trips GROUP BY 1",
     )
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
     with Environment.open(tmp_path) as opened:
         at = opened.stores.oracle.read_ts(EPOCH_MS)
         job: Any
@@ -106,7 +103,7 @@ def test_a_source_is_reclocked_over_s3_postgresql_and_a_spark_cluster(
     assert not any("hidden" in word for word in command)
     process = subprocess.run(
         command,
-        env=environment | {"RECLOCK_SPARK_THRESHOLD_BYTES": "0"},
+        env=os.environ | {"RECLOCK_SPARK_THRESHOLD_BYTES": "0"},
         capture_output=True,
         text=True,
     )
