@@ -4,7 +4,6 @@ committing it."""
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures import forks
 from fixtures.server import SqlServer
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
@@ -126,18 +126,7 @@ def test_a_stream_goes_on_after_its_first_time_was_compacted(
         with client.subscribe("carts") as held:  # keeps what the checkpoint needs
             next(iter(held))
             read_available(f"{first + 1}..", checkpoint)
-            maintain = [
-                str(Path(sys.executable).with_name("reclock")),
-                "maintain",
-                "--home",
-                str(home),
-            ]
-            subprocess.run(
-                maintain,
-                env=os.environ | {"RECLOCK_RETENTION_MS": "1"},
-                check=True,
-                capture_output=True,
-            )
+            assert forks.command("maintain", "--home", str(home), RECLOCK_RETENTION_MS="1") == 0
         with pytest.raises(NotReadable):
             client.sql("SELECT * FROM carts", as_of=first)
         client.sql("INSERT INTO carts VALUES (2)")
