@@ -366,9 +366,13 @@ class ReclockAnnounceOperator(ReclockStepOperator):
     step = "announce"
 
     def __init__(self, **kwargs: Any) -> None:
-        assets = {"outlets": [PUBLISHED, _POSITIONS], "inlets": [ANNOUNCED]}
-        # not deferred, because deferred tasks do not count among those that run at a time
-        super().__init__(**assets, defer_after_s=math.inf, **kwargs)
+        super().__init__(
+            outlets=[PUBLISHED, _POSITIONS],
+            inlets=[ANNOUNCED],
+            # not deferred, because deferred tasks do not count among those that run at a time
+            defer_after_s=math.inf,
+            **kwargs,
+        )
 
     def arguments(self, context: Context) -> dict[str, Any]:
         newest = context["inlet_events"][ANNOUNCED].ascending(False).limit(1)
