@@ -291,6 +291,16 @@ def _with_article(kind: str) -> str:
     return f"an {kind}" if kind.startswith("index") else f"a {kind}"
 
 
+class OverRequired(ReclockError):
+    """A window function is called without an OVER clause."""
+
+    sqlstate = "42809"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"window function {name} requires an OVER clause")
+        self.name = name
+
+
 class NotAnAggregate(ReclockError):
     """A call of a plain function has a clause that only aggregates and window functions take."""
 

@@ -324,3 +324,5 @@ SELECT nosuch(b) OVER () FROM t
 SELECT generate_series(DISTINCT 1, 2)
 SELECT date 'now 10:00'
 SELECT a FROM t WHERE e > 'todayish'
+SELECT rank()
+SELECT first_value(a) FROM t

@@ -11,7 +11,7 @@ from reclock.sql.queries.records import RECORD_FUNCTIONS
 from reclock.sql.queries.row_functions import ROW_FUNCTIONS
 from reclock.sql.queries.session_functions import SEQUENCE_FUNCTIONS, is_about_session
 from reclock.sql.queries.sql_functions import SQL_FUNCTIONS
-from reclock.sql.queries.windows import FUNCTIONS as WINDOW_FUNCTIONS
+from reclock.sql.queries.windows import WINDOW_FUNCTIONS
 from reclock.sql.syntax.expressions import CALLED_TYPES
 
 _TABLES = (

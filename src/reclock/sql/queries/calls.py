@@ -11,6 +11,7 @@ from sqlglot import exp
 from reclock.errors import (
     AggregateNotAllowed,
     NotComposite,
+    OverRequired,
     UnsupportedSql,
     WithinGroupRequired,
 )
@@ -53,6 +54,7 @@ from reclock.sql.queries.session_functions import is_about_session
 from reclock.sql.queries.special_calls import Called, special_arguments, special_call
 from reclock.sql.queries.sql_functions import overload
 from reclock.sql.queries.variadic import is_variadic, without_variadic
+from reclock.sql.queries.windows import WINDOW_FUNCTIONS, window_call
 from reclock.sql.syntax.consumption import tracked_copy
 from reclock.sql.syntax.dialect import to_sql
 
@@ -114,6 +116,9 @@ def _plain_call(name: str, values: list[Planned], context: ExprContext) -> Typed
     if (defined := overload(name, tuple(value.type for value in values))) is not None:
         coerced = [coerce(value, type) for value, type in zip(values, defined.types, strict=True)]
         return with_body(defined.types, expression(defined.body), coerced, context)
+    if name in WINDOW_FUNCTIONS:
+        window_call(name, values)
+        raise OverRequired(name)
     if name in ROW_FUNCTIONS:
         return _elements(name, values, context)
     if name in _OPERATOR_NAMES or not name.isidentifier():

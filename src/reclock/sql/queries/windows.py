@@ -47,7 +47,7 @@ PLACES = {
 }
 """Functions of a row's position, and their result types."""
 
-FUNCTIONS = (*PLACES, "lag", "lead", "first_value", "last_value", "nth_value")
+WINDOW_FUNCTIONS = (*PLACES, "lag", "lead", "first_value", "last_value", "nth_value")
 
 
 @scalar.register
@@ -83,15 +83,15 @@ def _window(node: exp.Window, context: ExprContext) -> TypedExpr:
     if name in AGGREGATES and name not in ORDERED_SETS:
         window = _aggregated(name, called.expressions, order, filter, of, within)
         return _over_nothing(name, window) if _is_empty(of.frame) else window
-    if name not in FUNCTIONS and name not in ORDERED_SETS:
+    if name not in WINDOW_FUNCTIONS and name not in ORDERED_SETS:
         reject_clause("OVER", called, within)
-    if name not in FUNCTIONS or filter is not None:
-        known = ", ".join(FUNCTIONS)
+    if name not in WINDOW_FUNCTIONS or filter is not None:
+        known = ", ".join(WINDOW_FUNCTIONS)
         raise UnsupportedSql(
             f"window function {to_sql(node.this)[:80]} is not supported",
             hint=f"there are {known}, and aggregates",
         )
-    function, arguments, type = _called(
+    function, arguments, type = window_call(
         name, [scalar(argument, within) for argument in called.expressions]
     )
     window = replace(of, function=function, arguments=arguments, type=type)
@@ -268,7 +268,7 @@ def _bound(
     return -amount if side == "PRECEDING" else amount
 
 
-def _called(
+def window_call(
     name: str, arguments: Sequence[Planned]
 ) -> tuple[WindowFunction, tuple[TypedExpr, ...], ScalarType]:
     """The function, its value, default and offset, and the type of what it says. Raises
