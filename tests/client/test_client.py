@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -231,6 +232,15 @@ def test_errors_have_the_same_sqlstate(
         client.sql(query, params, as_of)
     assert raised.value.sqlstate == sqlstate
     assert client.sql("SELECT 1").rows() == [(1,)]
+
+
+def test_a_traceback_shows_the_detail_and_the_hint(client: reclock.Client) -> None:
+    with pytest.raises(ReclockError) as raised:
+        client.sql("SELECT n FROM numbers", as_of=1)
+    detail, hint = raised.value.detail, raised.value.hint
+    assert detail is not None and hint is not None
+    shown = traceback.format_exception_only(raised.value)
+    assert shown[1:] == [f"detail: {detail}\n", f"hint: {hint}\n"]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 class ReclockError(Exception):
     """The root. ``message`` is lowercase and names the object in double quotes; ``detail`` and
-    ``hint`` are separate. ``sqlstate`` is that of the class if none is given."""
+    ``hint`` are separate, and are shown in tracebacks. ``sqlstate`` is that of the class if none is
+    given."""
 
     sqlstate = "XX000"
 
@@ -23,6 +24,9 @@ class ReclockError(Exception):
         self.hint = hint
         if sqlstate is not None:
             self.sqlstate = sqlstate
+        for name, text in (("detail", detail), ("hint", hint)):
+            if text:
+                self.add_note(f"{name}: {text}")
 
 
 class InternalError(ReclockError):

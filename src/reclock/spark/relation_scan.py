@@ -72,14 +72,16 @@ def noted_errors() -> Iterator[None]:
 
 
 def add_notes(error: ReclockError) -> None:
-    """Add the SQLSTATE, the detail and the hint to what a traceback shows."""
+    """Add the SQLSTATE, and a detail and a hint that were set later, to what a traceback shows."""
+    notes = getattr(error, "__notes__", ())
     for name, text in (
         ("SQLSTATE", error.sqlstate),
         ("detail", error.detail),
         ("hint", error.hint),
     ):
-        if text:
-            error.add_note(f"{name}: {text}")
+        note = f"{name}: {text}"
+        if text and note not in notes:
+            error.add_note(note)
 
 
 def newest_time(client: Client, relation: str) -> int | None:
