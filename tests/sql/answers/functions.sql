@@ -71,6 +71,7 @@ SELECT concat(VARIADIC string_to_array(b, 'a')), concat_ws(',', VARIADIC ARRAY[a
 SELECT format('%s %I', VARIADIC ARRAY['a', 'b c']), num_nulls(VARIADIC ARRAY[a, NULL]), num_nonnulls(VARIADIC ARRAY[a, NULL]) FROM t
 SELECT jsonb_build_array(VARIADIC ARRAY[1, a])::text, jsonb_build_array(VARIADIC string_to_array('a,b', ','))::text, jsonb_build_object(VARIADIC ARRAY['k', b])::text, jsonb_extract_path_text('{"a": {"b": 3}}', VARIADIC ARRAY['a', 'b']) FROM t
 SELECT 'today' = current_date, 'yesterday' < now(), now() >= 'now', 'tomorrow' > localtimestamp, '{today,tomorrow}'::date[] = ARRAY[current_date, current_date + 1], 'tomorrow 12:30' - timestamp 'yesterday' AS i, 'now' = localtimestamp
+SELECT '2026-01-02' - date '2026-01-01' AS days, '2026-01-02 12:30' - timestamp '2026-01-01' AS i, '2026-01-02' - timestamptz '2026-01-01' AS z, '2 days' - interval '1 hour' AS h, '12:30' - time '10:00' AS t, '3' - 1 AS n, '3.5' - 1.5 AS m
 SELECT jsonb_build_array(VARIADIC '{{1,4},{2,5}}'::int[])::text, jsonb_build_array(VARIADIC NULL::int[])::text AS n, jsonb_build_array(VARIADIC '{a,b}'::text[])::text AS o
 SELECT pow(2.0, 3), pow(2, 3) AS i, pow(2.5::numeric(4, 1), -1) AS n, pow(g, 2) AS g FROM t
 SELECT to_char(e, 'of|tzh|tzm|OF|TZ') FROM t

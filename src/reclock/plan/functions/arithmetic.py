@@ -104,7 +104,10 @@ def _resolve_product(left: ScalarType, right: ScalarType) -> Signature:
 def _resolve_moments(
     operator: str, left: ScalarType | None, right: ScalarType | None
 ) -> Signature | None:
-    """Dates and integers, moments and intervals, in either order where the operator is ``+``."""
+    """Dates and integers, moments and intervals, in either order where the operator is ``+``. A
+    constant of open type has the type of what is subtracted from it."""
+    if left is None and operator == "-":
+        left = right
     signature = _resolve_shift(operator, left, right)
     if signature is None and operator == "+" and (swapped := _resolve_shift(operator, right, left)):
         (second, first), result = swapped
