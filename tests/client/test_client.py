@@ -238,7 +238,8 @@ def test_a_traceback_shows_the_detail_and_the_hint(client: reclock.Client) -> No
     with pytest.raises(ReclockError) as raised:
         client.sql("SELECT n FROM numbers", as_of=1)
     detail, hint = raised.value.detail, raised.value.hint
-    assert detail is not None and hint is not None
+    assert detail is not None
+    assert hint is not None
     shown = traceback.format_exception_only(raised.value)
     assert shown[1:] == [f"detail: {detail}\n", f"hint: {hint}\n"]
 
