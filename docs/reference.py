@@ -195,8 +195,8 @@ _SYNTAX = {
     "range_union": "x + y",
     "range_minus": "x - y",
     "mode": "mode() WITHIN GROUP (ORDER BY x)",
-    "percentile_cont": "percentile_cont(fraction) WITHIN GROUP (ORDER BY x)",
-    "percentile_disc": "percentile_disc(fraction) WITHIN GROUP (ORDER BY x)",
+    "percentile_cont": "percentile_cont(fraction, or ARRAY[fraction, …]) WITHIN GROUP (ORDER BY x)",
+    "percentile_disc": "percentile_disc(fraction, or ARRAY[fraction, …]) WITHIN GROUP (ORDER BY x)",
 }
 """How SQL writes what is called by a name of its own in plans."""
 

@@ -125,6 +125,9 @@ SELECT f, percentile_cont(0.9) WITHIN GROUP (ORDER BY d) FILTER (WHERE a > 0) FR
 SELECT percentile_disc(0) WITHIN GROUP (ORDER BY g), percentile_disc(0.3) WITHIN GROUP (ORDER BY a) FROM t
 SELECT percentile_cont(0.25) WITHIN GROUP (ORDER BY c), percentile_disc(1) WITHIN GROUP (ORDER BY e) FROM t WHERE a IS NOT NULL
 SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY a) FROM nothing
+SELECT percentile_cont(ARRAY[0.25, 0.5, 1]) WITHIN GROUP (ORDER BY a), percentile_disc(ARRAY[0, 0.9]::float8[]) WITHIN GROUP (ORDER BY b) FILTER (WHERE a > 0) FROM t
+SELECT percentile_cont(ARRAY[0.5]) WITHIN GROUP (ORDER BY a), f FROM t WHERE a IS NULL OR a > 1 GROUP BY f
+SELECT percentile_cont(ARRAY[0.5, 0.75]) WITHIN GROUP (ORDER BY a) FROM nothing
 SELECT b::varchar(2), 'f'::char, b::char(1) = 't', CAST(a AS varchar(1)) FROM t
 SELECT count(*) AS select, 1 AS table, 2 AS from, 3 AS order FROM t
 SELECT generate_subscripts(ARRAY['x', 'y'], 1), generate_subscripts('{}'::int[], 1)

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from sqlglot import exp
 
-from reclock.algebra.relations import INTEGER, TEXT
+from reclock.algebra.relations import BIGINT, INTEGER, TEXT
 from reclock.errors import (
     AggregateNotAllowed,
     InvalidColumnReference,
@@ -71,7 +71,38 @@ def depends_on_order(node: exp.Select) -> bool:
 
 @scalar.register
 def _within_group(node: exp.WithinGroup, context: ExprContext) -> TypedExpr:
-    return aggregate_call(node, *_ordered_set(node), None, context)
+    return _ordered_set_call(node, node, None, context)
+
+
+def _ordered_set_call(
+    node: exp.Expr, called: exp.WithinGroup, filter: exp.Expr | None, context: ExprContext
+) -> TypedExpr:
+    """The aggregate that ``node`` calls, over the rows that ``filter`` keeps."""
+    name, arguments = _ordered_set(called)
+    fractions = _fractions(arguments[-1]) if name in PERCENTILES else []
+    if not fractions:
+        return aggregate_call(node, name, arguments, filter, context)
+    value = arguments[0]
+    values = [
+        aggregate_call(node, name, [tracked_copy(value), fraction], filter, context)
+        for fraction in fractions
+    ]
+    count = aggregate_call(node, "count", [tracked_copy(value)], filter, context)
+    percentiles = call("array", values)
+    has_values = call(">", [count, Literal(0, BIGINT)])
+    return Case(((has_values, percentiles),), Literal(None, percentiles.type), percentiles.type)
+
+
+def _fractions(argument: exp.Expr) -> list[exp.Expr]:
+    """The fractions of a percentile that are written as an array, perhaps with a cast; empty if it
+    is none."""
+    if isinstance(argument, exp.Array):
+        return list(argument.expressions)
+    if isinstance(argument, exp.Cast) and isinstance(argument.this, exp.Array):
+        kind = argument.args["to"]
+        items = kind.expressions if kind.this == exp.DType.ARRAY else []
+        return [exp.Cast(this=item, to=items[0]) for item in argument.this.expressions if items]
+    return []
 
 
 def _ordered_set(node: exp.WithinGroup) -> tuple[str, list[exp.Expr]]:
@@ -125,7 +156,7 @@ def _plain(argument: exp.Expr) -> list[exp.Expr]:
 def _filtered(node: exp.Filter, context: ExprContext) -> TypedExpr:
     function = node.this
     if isinstance(function, exp.WithinGroup):
-        return aggregate_call(node, *_ordered_set(function), node.expression.this, context)
+        return _ordered_set_call(node, function, node.expression.this, context)
     if isinstance(function, exp.Anonymous) and function_name(function) in DOCUMENT_AGGREGATES:
         return document_aggregate(
             node, function_name(function), function.expressions, node.expression.this, context
