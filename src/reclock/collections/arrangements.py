@@ -9,7 +9,7 @@ import threading
 import time
 from bisect import bisect_left, bisect_right
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -102,7 +102,7 @@ class _ArrangedFile:
         return (self.updates if as_of < self.max_time else self.sums).having(value)
 
     @property
-    def bytes(self) -> int:
+    def size_bytes(self) -> int:
         tables = [self.updates.updates]
         if self.sums is not self.updates:
             tables.append(self.sums.updates)
@@ -130,19 +130,17 @@ class Arrangements:
         values: frozenset[Any],
         as_of: Timestamp,
     ) -> list[pa.Table] | None:
-        """Tables of the updates in ``files`` whose ``column`` has one of ``values`` (no NULL), with times
-        and diffs; later updates may be among them, and those that cancel each other by ``as_of`` may
-        not. The column's type orders values as Python does. None if the caller should scan
-        instead."""
+        """Tables of the updates in ``files`` whose ``column`` has one of ``values`` (no NULL), with
+        times and diffs; later updates may be among them, and those that cancel each other by
+        ``as_of`` may not. The column's type orders values as Python does. None if the caller should
+        scan instead."""
         if files and not self._is_wanted(version, files, column):
             return None
-        matches: list[pa.Table] = []
-        for file in files:
-            arranged = self._find(file, column) or self._arrange(version, file, column)
-            if arranged is None:
-                return None
-            matches += [arranged.having(value, as_of) for value in values]
-        return [match for match in matches if match.num_rows]
+        return _matches(
+            (self._find(file, column) or self._arrange(version, file, column) for file in files),
+            values,
+            as_of,
+        )
 
     def resident(
         self,
@@ -153,13 +151,7 @@ class Arrangements:
         as_of: Timestamp,
     ) -> list[pa.Table] | None:
         """As ``having``, but None where a file is not arranged yet: reads no file."""
-        matches: list[pa.Table] = []
-        for file in files:
-            arranged = self._find(file, column)
-            if arranged is None:
-                return None
-            matches += [arranged.having(value, as_of) for value in values]
-        return [match for match in matches if match.num_rows]
+        return _matches((self._find(file, column) for file in files), values, as_of)
 
     def _is_wanted(self, version: Version, files: Sequence[DataFile], column: str) -> bool:
         if sum(file.size_bytes for file in files) * _GROWTH > self.limit_bytes:
@@ -190,7 +182,7 @@ class Arrangements:
             arranged = _ArrangedFile.of(file, updates, column)
             with self._lock:
                 self._arranged[file.uri, column] = (arranged, time.monotonic())
-                self._bytes += arranged.bytes
+                self._bytes += arranged.size_bytes
             return arranged
 
     def _make_room(self, needed_bytes: int) -> bool:
@@ -200,5 +192,17 @@ class Arrangements:
                 if time.monotonic() - used < _HOT_S:
                     return False
                 self._arranged.popitem(last=False)
-                self._bytes -= arranged.bytes
+                self._bytes -= arranged.size_bytes
             return self._bytes + needed_bytes <= self.limit_bytes
+
+
+def _matches(
+    files: Iterable[_ArrangedFile | None], values: frozenset[Any], as_of: Timestamp
+) -> list[pa.Table] | None:
+    """What the files have of these values; None at the first that is None."""
+    matches: list[pa.Table] = []
+    for file in files:
+        if file is None:
+            return None
+        matches += (file.having(value, as_of) for value in values)
+    return [match for match in matches if match.num_rows]
