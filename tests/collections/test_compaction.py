@@ -68,6 +68,18 @@ def test_times_below_since_are_merged_and_later_ones_kept_apart(collection: Coll
     assert {file.min_time for file in collection.pin().all_files} == {4, 5}
 
 
+def test_a_collection_without_changes_shows_that_after_compaction(collection: Collection) -> None:
+    """Its updates are summed at its last time, not at a since that is long after it."""
+    fill(collection)
+    before = rows_of(collection.pin().snapshot(Timestamp(5)))
+    put(collection, to=20)
+    assert compact(collection, Timestamp(12)) is not None
+    version = collection.pin()
+    assert {(file.min_time, file.max_time) for file in version.all_files} == {(5, 5)}
+    assert rows_of(version.snapshot(Timestamp(12))) == before
+    assert updates_of(version.changes(Timestamp(6), Timestamp(20))) == []
+
+
 def row_groups_with(collection: Collection, name: str) -> tuple[int, int]:
     """Of how many row groups the statistics admit this name, and how many there are."""
     version = collection.pin()
