@@ -217,6 +217,9 @@ CASES = (
     Case("CREATE SCHEMA n", (("CREATE", "reclock"),)),
     Case("ALTER SCHEMA public RENAME TO n", (("CREATE", "reclock"),), ("public",)),
     Case("DROP SCHEMA public CASCADE", owns=("public",)),
+    Case("CREATE DATABASE n", (("CREATEDB", "system"),)),
+    Case("ALTER DATABASE shop RENAME TO n", (("CREATEDB", "system"),), ("shop",)),
+    Case("DROP DATABASE shop", owns=("shop",)),
     Case("CREATE CLUSTER n", (("CREATECLUSTER", "system"),)),
     Case("ALTER CLUSTER sized VIRTUAL", owns=("sized",)),
     Case("ALTER CLUSTER sized RENAME TO n", owns=("sized",)),
@@ -274,7 +277,7 @@ def objects() -> tuple[Any, ...]:
         f"{AWAY}; {PUBLICATION}; "
         "CREATE VIEW same AS SELECT a FROM t; CREATE SINK outlet FROM t INTO DELTA 'o'"
     )
-    things = [*world.objects, *world.items.values()]
+    things = [*world.objects, Database(2, "shop", OWNER, ()), *world.items.values()]
     owned = Cluster | Database | Schema | type(world.item("t"))
     groups = {MIDDLE: {GROUP: "s1"}, ROLE: {MIDDLE: "s1"}}
     roles = [
@@ -397,6 +400,7 @@ OWNED = (
     "weather",
     "t",
     "reclock",
+    "shop",
     "public",
     "default",
     "flights_progress",

@@ -413,6 +413,9 @@ STATEMENTS: dict[str, str] = {
         "LANGUAGE SQL STABLE STRICT BEGIN ATOMIC SELECT a; END"
     ): "CreateFunctionStatement",
     "CREATE FUNCTION f(INT) RETURNS SETOF INT LANGUAGE SQL RETURN $1": "CreateFunctionStatement",
+    "CREATE DATABASE IF NOT EXISTS d": "CreateDatabaseStatement",
+    "ALTER DATABASE d RENAME TO e": "RenameDatabaseStatement",
+    "DROP DATABASE IF EXISTS d RESTRICT": "DropDatabaseStatement",
     "CREATE SCHEMA IF NOT EXISTS d.s": "CreateSchemaStatement",
     "ALTER SCHEMA s RENAME TO z": "RenameSchemaStatement",
     "DROP SCHEMA IF EXISTS a, b CASCADE": "DropSchemasStatement",

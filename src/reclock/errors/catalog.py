@@ -178,6 +178,16 @@ class DependentObjects(ReclockError):
         self.kind, self.name, self.dependents = kind, name, dependents
 
 
+class DatabaseInUse(ReclockError):
+    """A session cannot rename or drop the database it is in, or the one where sessions begin."""
+
+    sqlstate = "55006"
+
+    def __init__(self, change: str, name: str, reason: str, hint: str | None = None) -> None:
+        super().__init__(f"cannot {change} database {quoted_name(name)}: {reason}", hint=hint)
+        self.name = name
+
+
 class InvalidViewReplacement(ReclockError):
     """CREATE OR REPLACE VIEW would take a column from the objects that depend on the view."""
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from reclock.adapter.planning.authorization import AuthorizationContext, Requirements, requires
 from reclock.adapter.transaction.catalog_change import CatalogChange, defines
+from reclock.algebra.ids import GlobalId
 from reclock.catalog.acl import Privilege
 from reclock.catalog.objects import Kind, Schema
 from reclock.catalog.roles import default_acl
 from reclock.sql.statements.schemas.plan import CreateSchema, DropSchemas, RenameSchema
+from reclock.sql.statements.tables.dropped_keys import Redefined
 
 
 @requires(CreateSchema)
@@ -19,14 +22,14 @@ def _(statement: CreateSchema, context: AuthorizationContext) -> Requirements:
 
 @defines(CreateSchema)
 def _(statement: CreateSchema, change: CatalogChange) -> None:
+    insert_schema(statement.database_id, statement.name, change)
+
+
+def insert_schema(database_id: int, name: str, change: CatalogChange) -> None:
     owner = change.users.current_id
-    privileges = default_acl(change.tx.snapshot, owner, "schema", None, statement.database_id)
-    change.tx.insert(
-        Schema(
-            change.tx.allocate_schema_id(), statement.database_id, statement.name, owner, privileges
-        )
-    )
-    change.audit("create", "schema", statement.name)
+    privileges = default_acl(change.tx.snapshot, owner, "schema", None, database_id)
+    change.tx.insert(Schema(change.tx.allocate_schema_id(), database_id, name, owner, privileges))
+    change.audit("create", "schema", name)
 
 
 @requires(RenameSchema)
@@ -51,13 +54,20 @@ def _(statement: DropSchemas, context: AuthorizationContext) -> Requirements:
 
 @defines(DropSchemas)
 def _(statement: DropSchemas, change: CatalogChange) -> None:
-    for item_id in statement.items:
+    drop_schemas(statement.ids, statement.items, statement.redefined, change)
+
+
+def drop_schemas(
+    ids: Sequence[int], items: Sequence[GlobalId], redefined: Redefined, change: CatalogChange
+) -> None:
+    """Drop schemas after the items that go with them, dependents first."""
+    for item_id in items:
         change.drop_item(item_id)
-    for item_id, create_sql in statement.redefined:
+    for item_id, create_sql in redefined:
         change.redefine(item_id, create_sql)
     for default in list(change.tx.snapshot.all(Kind.DEFAULT_PRIVILEGE).values()):
-        if default.schema_id in statement.ids:
+        if default.schema_id in ids:
             change.tx.delete(default)
-    for schema in [change.tx.snapshot.schemas[id] for id in statement.ids]:
+    for schema in [change.tx.snapshot.schemas[id] for id in ids]:
         change.tx.delete(schema)
         change.audit("drop", "schema", schema.name)

@@ -100,10 +100,11 @@ def _redefined(
         return ((entry.id, _moved_function(entry, to[1], catalog)),)
     database = entry.name.database
     assert database is not None
+    schema = database, entry.name.schema
     names = {item.name.item for item in moved}
     redefined: list[tuple[GlobalId, str]] = []
     for item in snapshot_of(catalog).items.values():
-        text = with_moved_names(item.create_sql or "", (database, entry.name.schema), to[1], names)
+        text = with_moved_names(item.create_sql or "", schema, to, names)
         if text is not None:
             redefined.append((item.id, text))
     return tuple(redefined)

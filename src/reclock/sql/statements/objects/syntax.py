@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NoReturn
+from typing import ClassVar
 
 from reclock.errors import UnsupportedSql
 from reclock.sql.statements.functions.names_syntax import object_name
@@ -93,20 +93,3 @@ def alter(parser: StatementParser) -> Statement:
     if alteration is None:
         parser.raise_error("Expected RENAME TO")
     return alteration(parser, name, exists)
-
-
-@parses("ALTER DATABASE")
-def alter_database(parser: StatementParser) -> AlterOwnerStatement:
-    name = parser.object_name()
-    if not parser.accept("OWNER", "TO"):
-        raise UnsupportedSql("ALTER DATABASE is not supported", hint="only its owner changes")
-    return AlterOwnerStatement(kind="DATABASE", this=name, to=parser.role_name())
-
-
-@parses("CREATE DATABASE", "DROP DATABASE")
-def change_databases(parser: StatementParser) -> NoReturn:
-    raise UnsupportedSql(
-        f"{parser.phrase[0]} DATABASE is not supported",
-        detail="An environment has one database.",
-        hint=f"use {parser.phrase[0]} SCHEMA, or another environment",
-    )

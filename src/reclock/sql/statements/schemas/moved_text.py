@@ -1,5 +1,5 @@
-"""The text of a definition after objects that it names came into another schema, or their schema got
-another name."""
+"""The text of a definition after objects that it names came into another schema, or their schema or
+database got another name."""
 
 from __future__ import annotations
 
@@ -17,10 +17,13 @@ from reclock.sql.syntax.parse import parse_one
 
 
 def with_moved_names(
-    create_sql: str, schema: tuple[str, str], to: str, items: Container[str] | None = None
+    create_sql: str,
+    schema: tuple[str, str],
+    to: tuple[str, str],
+    items: Container[str] | None = None,
 ) -> str | None:
     """The text of a definition after the ``items`` of ``schema``, a database and a name in it, moved
-    to the schema ``to`` of that database. None stands for all items; no function is among others.
+    to the schema ``to``. None stands for all items; no function is among others.
 
     None if the text names none of them, or cannot be read.
     """
@@ -28,9 +31,10 @@ def with_moved_names(
         node = parse_one(create_sql)
     except SqlSyntaxError:
         return None  # the item is quarantined, and stays so
+    database, name = to
 
-    def is_moved(name: tuple[str, ...]) -> bool:
-        return name[:-1] == schema and (items is None or name[-1] in items)
+    def is_moved(full_name: tuple[str, ...]) -> bool:
+        return full_name[:-1] == schema and (items is None or full_name[-1] in items)
 
     relations = [
         table
@@ -41,20 +45,22 @@ def with_moved_names(
     names = {parts(relation)[-1] for relation in relations}
     for column in node.find_all(exp.Column):
         if _relation_of(column, schema) in names:
-            column.set("db", identifier(to))
+            column.set("db", identifier(name))
+            if column.args.get("catalog") is not None:
+                column.set("catalog", identifier(database))
     for relation in relations:
-        relation.set("db", identifier(to))
+        relation.set("db", identifier(name))
+        relation.set("catalog", identifier(database))
     for call in sequences:
-        name = QualifiedName(schema[0], to, sequence_parts(call)[-1])
-        call.set("this", str(name))
+        call.set("this", str(QualifiedName(*to, sequence_parts(call)[-1])))
     functions = [
         dot for dot in node.find_all(exp.Dot) if items is None and _called_schema(dot) == schema
     ]
     for dot in functions:
-        dot.this.set("expression", identifier(to))
+        dot.set("this", exp.Dot(this=identifier(database), expression=identifier(name)))
     types = [kind for kind in node.find_all(exp.DataType) if is_moved(written_parts(kind))]
     for kind in types:
-        set_parts(kind, (schema[0], to, written_parts(kind)[-1]))
+        set_parts(kind, (*to, written_parts(kind)[-1]))
     return to_sql(node) if relations or sequences or functions or types else None
 
 

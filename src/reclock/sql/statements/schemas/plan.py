@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reclock.algebra.ids import GlobalId
@@ -67,14 +68,24 @@ def rename_schema(
     _check_not_reserved(new_name)
     if (database, new_name) in catalog.schemas:
         raise DuplicateObject("schema", new_name)
-    redefined: list[tuple[GlobalId, str]] = []
-    for item in snapshot_of(catalog).items.values():
-        text = with_moved_names(item.create_sql or "", (database, old_name), new_name)
-        if text is not None:
-            redefined.append((item.id, text))
     schema = _schema(scope, catalog)
     assert schema.database_id is not None
-    return RenameSchema(schema.id, schema.database_id, new_name, tuple(redefined))
+    moved = {(database, old_name): (database, new_name)}
+    return RenameSchema(schema.id, schema.database_id, new_name, redefined_in(moved, catalog))
+
+
+def redefined_in(
+    moved: Mapping[tuple[str, str], tuple[str, str]], catalog: PlannerCatalog
+) -> Redefined:
+    """The new text of every definition that names an object of a schema with a new name. The
+    schemas are a database and a name in it, before and after."""
+    redefined: dict[GlobalId, str] = {}
+    for item in snapshot_of(catalog).items.values():
+        for schema, to in moved.items():
+            text = with_moved_names(redefined.get(item.id, item.create_sql or ""), schema, to)
+            if text is not None:
+                redefined[item.id] = text
+    return tuple(redefined.items())
 
 
 def _schema(scope: Scope, catalog: PlannerCatalog) -> Schema:
@@ -106,16 +117,25 @@ def drop_schemas(
         inside += catalog.within(scope).values()
     if not schemas:
         return Skipped("DROP SCHEMA", "; ".join(notices))
+    cascades = node.args.get("behavior") == "CASCADE"
+    ids, redefined = dropped_inside(inside, "schema", schemas[0].name, catalog, cascades=cascades)
+    schema_ids = tuple(dict.fromkeys(schema.id for schema in schemas))
+    return DropSchemas(schema_ids, ids, tuple(notices), redefined)
+
+
+def dropped_inside(
+    inside: Sequence[Entry], kind: str, name: str, catalog: PlannerCatalog, *, cascades: bool
+) -> tuple[tuple[GlobalId, ...], Redefined]:
+    """The ids of what is dropped with the items inside a schema or a database, dependents first, and
+    the tables that lose a foreign key. Raises ``DependentObjects`` if there are items and the drop
+    does not cascade."""
     ids, dependents = dependents_closure([entry.id for entry in inside], catalog)
     foreign_keys, redefined = keys_dropped_with(ids, catalog)
     dependents += foreign_keys
-    if (inside or dependents) and node.args.get("behavior") != "CASCADE":
-        raise DependentObjects(
-            "schema", schemas[0].name, [*(str(entry.name) for entry in inside), *dependents]
-        )
+    if (inside or dependents) and not cascades:
+        raise DependentObjects(kind, name, [*(str(entry.name) for entry in inside), *dependents])
     check_tables_named(ids, {entry.id for entry in inside}, catalog)
-    schema_ids = tuple(dict.fromkeys(schema.id for schema in schemas))
-    return DropSchemas(schema_ids, ids, tuple(notices), redefined)
+    return ids, redefined
 
 
 @dataclass(frozen=True, slots=True)
