@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 import pytest
 import trustme
+from fixtures.waiting import eventually
 
 from reclock.adapter.session.session import Session
 from reclock.airflow.warm import WarmProcess, WarmProcessGone, WarmProcessRefuses
@@ -170,6 +171,38 @@ def test_a_step_that_runs_is_not_begun_again_and_one_that_ended_is(
     assert ask(console, "POST", "/steps/key", body)[0] == 202
     assert ask(console, "GET", "/steps/key?after=1&wait=20")[1]["outcome"] == {"result": "done"}
     assert len(started) == 2
+
+
+def test_what_was_done_for_a_killed_task_is_in_the_log_of_its_retry(
+    console: Console, environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    news = ["published 2 rows"]
+
+    def publish(environment: Environment, *, tell: dag_steps.Tell) -> str:
+        tell(news.pop() if news else "nothing new")
+        return "done"
+
+    monkeypatch.setattr(warm_steps, "STEPS", {"publish": publish})
+    steps = warm_steps.WarmSteps(environment)
+
+    def lines() -> list[str]:
+        told: list[str] = []
+        while (progress := steps.progress("key", after=len(told), wait_s=60)) is not None:
+            told += progress["lines"]
+            if progress["outcome"] is not None:
+                break
+        return told
+
+    steps.start("key", "publish", {})
+    eventually(lambda: steps._running["key"].outcome is not None, "the outcome of the step")
+    steps.start("key", "publish", {})  # the task that began it was killed
+    assert lines() == [
+        "published 2 rows",
+        "that was done for an earlier attempt, which did not live to see it; the step is done again",
+        "nothing new",
+    ]
+    steps.start("key", "publish", {})  # cleared
+    assert lines() == ["nothing new"]
 
 
 def test_a_failure_keeps_its_detail_and_hint_and_a_bug_is_no_silence(

@@ -77,6 +77,20 @@ def test_an_object_store_that_does_not_answer_comes_with_the_settings_to_check()
     assert "s3_endpoint" in str(error.hint)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[Errno 1] Failed to open local file '/lake/u1': [errno 1] Operation not permitted",
+        "[Errno 13] Permission denied: '/lake/u1'",
+        "Generic LocalFileSystem error: Read-only file system (os error 30)",
+    ],
+)
+def test_a_folder_that_may_not_be_written_comes_with_what_to_check(text: str) -> None:
+    error = known_failure(OSError(text))
+    assert error is not None
+    assert "may write to the folder" in str(error.hint)
+
+
 def test_texts_of_libraries_are_one_plain_line() -> None:
     text = (
         "Generic LocalFileSystem error\n          \x1b[31m↳\x1b[0m Unable to copy data\n     "

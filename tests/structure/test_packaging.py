@@ -177,6 +177,18 @@ def test_the_packages_that_the_provider_imports_are_declared_in_the_extra() -> N
     assert names
 
 
+def test_both_packages_of_pyspark_are_of_one_version() -> None:
+    """They install files of the same names, so the one installed last replaces the other's."""
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    extras = setup["options.extras_require"]
+    client = re.search(r"pyspark-client==(\S+)", extras["airflow"])
+    whole = re.search(r"pyspark==(\S+)", extras["spark"])
+    assert client
+    assert whole
+    assert client[1] == whole[1]
+
+
 @cache
 def imported_modules() -> frozenset[str]:
     """The dotted names of the modules outside the standard library that the project imports."""

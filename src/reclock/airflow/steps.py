@@ -135,6 +135,7 @@ class ReclockStepOperator(BaseOperator):
         try:
             for _ in range(_ATTEMPTS):
                 process.start(key, self.step, arguments)
+                self.log.info("the warm process at %s does the work", process.url)
                 try:
                     return self._await(process, key)
                 except WarmProcessGone as gone:

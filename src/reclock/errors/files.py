@@ -13,6 +13,7 @@ __all__ = ["FileAccessFailed", "known_failure", "plain_text"]
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _OBJECT_STORE = "Generic S3 error"
 _NO_SPACE = "No space left on device"
+_REFUSED = re.compile("Permission denied|Operation not permitted|Read-only file system")
 
 
 class FileAccessFailed(ReclockError):
@@ -30,6 +31,11 @@ class FileAccessFailed(ReclockError):
             hint = (
                 "check that the object store is up, and the settings s3_endpoint, s3_access_key_id "
                 "and s3_secret_access_key"
+            )
+        elif _REFUSED.search(detail):
+            hint = (
+                "check that the disk is mounted writable, and that the user who runs this process "
+                "may write to the folder"
             )
         super().__init__(message, detail=detail, hint=hint)
         if is_full:

@@ -19,13 +19,19 @@ _log = structlog.get_logger(__name__)
 _RETENTION_S = 600
 """How long the outcome of a step can be read after its end."""
 
+_DONE_AGAIN = (
+    "that was done for an earlier attempt, which did not live to see it; the step is done again"
+)
+
 
 class WarmSteps:
     """The steps that were requested of this process, each in a thread of its own. They end with the
     process.
 
     The client names a step by a key. Requesting a running step again changes nothing. Requesting
-    one that has ended carries it out again, which the claims of sources make harmless.
+    one that has ended carries it out again, which the claims of sources make harmless. If the client
+    that requested it before was killed and never read the outcome, the new progress begins with the
+    lines of that attempt: they name rows that the new one no longer finds.
     """
 
     def __init__(self, environment: Environment) -> None:
@@ -40,9 +46,11 @@ class WarmSteps:
             raise InvalidOption(f'there is no step "{step}"')
         with self._changed:
             self._forget_old()
-            if (progress := self._running.get(key)) is not None and progress.outcome is None:
+            previous = self._running.get(key)
+            if previous is not None and previous.outcome is None:
                 return
-            progress = self._running[key] = _Progress()
+            lines = [] if previous is None or previous.is_read else [*previous.lines, _DONE_AGAIN]
+            progress = self._running[key] = _Progress(lines)
             if self._audits.ident is None:
                 self._audits.start()
         work = threading.Thread(
@@ -64,6 +72,7 @@ class WarmSteps:
             while (progress := self._running.get(key)) is not None:
                 remaining_s = deadline - time.monotonic()
                 if progress.outcome is not None or len(progress.lines) > after or remaining_s <= 0:
+                    progress.is_read = progress.outcome is not None
                     return {"lines": progress.lines[after:], "outcome": progress.outcome}
                 self._changed.wait(remaining_s)
         return None
@@ -101,10 +110,12 @@ class WarmSteps:
 class _Progress:
     """The progress messages of a step, and its outcome."""
 
-    def __init__(self) -> None:
-        self.lines: list[str] = []
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
         self.outcome: Mapping[str, Any] | None = None
         self.ended_at = 0.0
+        self.is_read = False
+        """Whether a client has asked for the outcome since the step has ended."""
 
 
 def error_as_json(error: ReclockError) -> dict[str, Any]:

@@ -151,7 +151,8 @@ def _sqlite(url: sa.URL) -> ConsensusDatabase:
         ),
         is_full=lambda error: _sqlite_code(error) == sqlite3.SQLITE_FULL,
         outage_hint=(
-            "check the database's file and its disk: permissions, quotas, limits of file sizes"
+            "check the database's file and its disk: locks of other programs (`fuser` names them), "
+            "permissions, quotas, limits of file sizes"
         ),
         watch=partial(SqliteWatch, str(path)),
         bare=BareConnections(engine, lambda connection: None),
