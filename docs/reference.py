@@ -276,7 +276,7 @@ _SIGNATURES = {
     "field of": "record, place → type of the field",
     "mode": "any type with an order → its type",
     "percentile_disc": "any type with an order, double precision → its type",
-    "string_agg": "text, text → text",
+    "string_agg": "text, text → text; bytea, bytea → bytea",
     "numrange": "numeric, numeric → numrange; numeric, numeric, text → numrange",
     "range lower": "a range → the type of its values",
     "range upper": "a range → the type of its values",

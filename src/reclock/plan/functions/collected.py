@@ -8,9 +8,9 @@ follow for each expression of ``ORDER BY``: the expression, and one of ``DIRECTI
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from reclock.algebra.relations import TEXT, ScalarType, TypeName, array
+from reclock.algebra.relations import BYTEA, TEXT, ScalarType, TypeName, array
 from reclock.errors import InternalError, UnsupportedSql
 from reclock.plan.functions.orders import in_order
 from reclock.plan.functions.registry import Site, Types, Writer, aggregate
@@ -105,9 +105,12 @@ def _collected(types: Types, constants: Mapping[int, object]) -> Signature | Non
 
 
 def _joined(types: Types, constants: Mapping[int, object]) -> Signature | None:
-    if len(types) < 2 or not all(is_implicit(type, TEXT) for type in types[:2]):
+    if len(types) < 2:
         return None
-    return (TEXT, TEXT, *(type or TEXT for type in types[2:])), TEXT
+    joined = BYTEA if BYTEA in types[:2] else TEXT
+    if not all(is_implicit(type, joined) for type in types[:2]):
+        return None
+    return (joined, joined, *(type or TEXT for type in types[2:])), joined
 
 
 def _write_collected(engine: str) -> Writer:
@@ -125,9 +128,12 @@ def _write_collected(engine: str) -> Writer:
 
 
 def _write_joined(engine: str) -> Writer:
-    """The texts that are not NULL; NULL if there are none. A NULL separator counts as empty."""
+    """The texts that are not NULL; NULL if there are none. A NULL separator counts as empty. Bytes
+    are joined as hexadecimal digits, which have their order."""
 
     def write(site: Site) -> str:
+        if site.result == BYTEA:
+            return f"unhex({write(_in_digits(site))})"
         separator = site.constants.get(1, 0)
         if not isinstance(separator, str | None):
             return _joined_by_columns(engine, site)
@@ -141,6 +147,23 @@ def _write_joined(engine: str) -> Writer:
         return f"(CASE WHEN size({rows}) > 0 THEN {joined} END)"
 
     return write
+
+
+def _in_digits(site: Site) -> Site:
+    is_bytes = [type == BYTEA for type in site.types]
+    return replace(
+        site,
+        arguments=tuple(
+            f"hex({sql})" if is_hex else sql
+            for sql, is_hex in zip(site.arguments, is_bytes, strict=True)
+        ),
+        types=tuple(TEXT if type == BYTEA else type for type in site.types),
+        result=TEXT,
+        constants={
+            place: value.hex().upper() if isinstance(value, bytes) else value
+            for place, value in site.constants.items()
+        },
+    )
 
 
 def _joined_by_columns(engine: str, site: Site) -> str:
@@ -177,7 +200,7 @@ aggregate(
 )
 aggregate(
     "string_agg",
-    f"The texts, {_IN_ORDER}, joined by a separator.",
+    f"The texts, or bytes, {_IN_ORDER}, joined by a separator.",
     _joined,
     duckdb=_write_joined("duckdb"),
     spark=_write_joined("spark"),
