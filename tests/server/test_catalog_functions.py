@@ -33,6 +33,7 @@ PRIVILEGES = """
     SELECT has_table_privilege('held');
     SELECT has_column_privilege('held', 'a', 'SELECT'), has_column_privilege('held', NULL, 'SELECT');
     SELECT has_column_privilege('held', 'a', 'DELETE');
+    SELECT has_column_privilege('held', 1::smallint, 'SELECT'), has_column_privilege('held', 9::smallint, 'SELECT');
     SELECT has_any_column_privilege('reader_of', 'held', 'SELECT, UPDATE');
     SELECT has_any_column_privilege('reader_of', 'held', 'DELETE');
     SELECT has_sequence_privilege('numbers_of', 'USAGE');
@@ -57,6 +58,7 @@ PRIVILEGES = """
     SELECT has_type_privilege('int4', 'USAGE'), has_type_privilege('reader_of', 'int4', 'USAGE'),
         has_type_privilege(NULL, 'int4', 'USAGE'), has_type_privilege('reader_of', 'int4', NULL);
     SELECT has_type_privilege('int4', 'SELECT');
+    SELECT has_type_privilege('reader_of', 999999::oid, 'USAGE');
     SELECT has_type_privilege('nothing', 'USAGE');
     SELECT has_type_privilege('nobody', 'int4', 'USAGE');
     SELECT has_function_privilege('now()', 'EXECUTE'), has_language_privilege('sql', 'USAGE');
@@ -66,6 +68,11 @@ PRIVILEGES = """
 """
 
 TYPES = """
+    CREATE SCHEMA unsearched; CREATE TYPE unsearched.shade AS ENUM ('dark'); CREATE TYPE hue AS ENUM ('red');
+    SELECT typname::text, pg_type_is_visible(oid) FROM pg_type WHERE typname IN ('int4', 'shade', 'hue') ORDER BY 1;
+    SELECT pg_type_is_visible(NULL), pg_type_is_visible(999999), pg_function_is_visible(0),
+        pg_collation_is_visible(950), pg_operator_is_visible(NULL);
+    DROP TYPE hue; DROP SCHEMA unsearched CASCADE;
     SELECT modifier, format_type(23, modifier), format_type(25, modifier), format_type(26, modifier),
         format_type(1042, modifier), format_type(1043, modifier), format_type(1083, modifier),
         format_type(1114, modifier), format_type(1184, modifier), format_type(1700, modifier),

@@ -87,6 +87,15 @@ _TYPE_NAME = """CASE WHEN argument1 = 0 THEN '-' WHEN argument1 IS NOT NULL THEN
 with that of its elements."""
 
 
+def _is_searched(relation: str, schema: str) -> str:
+    """Whether the search path has the schema of an object; NULL without the object."""
+    return (
+        "(SELECT n.nspname = ANY (current_schemas(TRUE)) "
+        f"FROM pg_catalog.{relation} AS o JOIN pg_catalog.pg_namespace AS n ON n.oid = o.{schema} "
+        "WHERE o.oid = argument1)"
+    )
+
+
 def _of_function(column: str) -> str:
     return f"(SELECT {column} FROM mz_internal.mz_functions WHERE oid = argument1)"
 
@@ -126,23 +135,23 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
         1,
         "(SELECT is_visible FROM mz_internal.mz_visible_relations WHERE oid = argument1)",
     ),
-    **dict.fromkeys(
-        (
-            "pg_type_is_visible",
-            "pg_function_is_visible",
-            "pg_collation_is_visible",
-            "pg_opclass_is_visible",
-            "pg_operator_is_visible",
-            "pg_opfamily_is_visible",
-            "pg_conversion_is_visible",
-            "pg_statistics_obj_is_visible",
-            "pg_ts_config_is_visible",
-            "pg_ts_dict_is_visible",
-            "pg_ts_parser_is_visible",
-            "pg_ts_template_is_visible",
-        ),
-        ((OID,), 1, "argument1 IS NOT NULL"),
-    ),
+    **{
+        f"pg_{kind}_is_visible": ((OID,), 1, _is_searched(relation, schema))
+        for kind, relation, schema in (
+            ("type", "pg_type", "typnamespace"),
+            ("function", "pg_proc", "pronamespace"),
+            ("collation", "pg_collation", "collnamespace"),
+            ("opclass", "pg_opclass", "opcnamespace"),
+            ("operator", "pg_operator", "oprnamespace"),
+            ("opfamily", "pg_opfamily", "opfnamespace"),
+            ("conversion", "pg_conversion", "connamespace"),
+            ("statistics_obj", "pg_statistic_ext", "stxnamespace"),
+            ("ts_config", "pg_ts_config", "cfgnamespace"),
+            ("ts_dict", "pg_ts_dict", "dictnamespace"),
+            ("ts_parser", "pg_ts_parser", "prsnamespace"),
+            ("ts_template", "pg_ts_template", "tmplnamespace"),
+        )
+    },
     "pg_get_expr": ((TEXT, OID, BOOLEAN), 2, "argument1"),
     "pg_get_viewdef": (
         (REGCLASS, BOOLEAN),

@@ -30,12 +30,13 @@ _OPTIONS = (" WITH GRANT OPTION", " WITH ADMIN OPTION")
 class PrivilegeFunction:
     """``kind`` is that of the objects in ``mz_held_privileges``; None if every role has the
     privileges on all of them. ``columns`` are the arguments between the object and the
-    privileges."""
+    privileges. ``exists`` is a query that has a row if the arguments name something."""
 
     kind: str | None
     object_type: ScalarType
     privileges: frozenset[str]
     columns: tuple[ScalarType, ...] = ()
+    exists: str | None = None
 
     @property
     def types(self) -> tuple[ScalarType, ...]:
@@ -43,8 +44,8 @@ class PrivilegeFunction:
         return REGROLE, self.object_type, *self.columns, TEXT
 
     def body(self, privileges: str | None) -> str:
-        """The expression over ``argument1``, …: NULL where an argument is, or where no object has
-        the id. ``privileges`` are those of the call if they are a constant. Raises
+        """The expression over ``argument1``, …: NULL where an argument is, or where there is no such
+        object. ``privileges`` are those of the call if they are a constant. Raises
         ``InvalidOption`` for a word that is no privilege of such objects."""
         last = f"argument{len(self.types)}"
         are_given = " AND ".join(
@@ -52,6 +53,8 @@ class PrivilegeFunction:
         )
         is_held = self._is_held(f"upper({last})" if privileges is None else self._names(privileges))
         exists = "" if self.kind is None else f" AND {_exists(self.kind)}"
+        if self.exists is not None:
+            exists += f" AND (SELECT count(*) > 0 FROM {self.exists})"
         return f"CASE WHEN {are_given} AND {last} IS NOT NULL{exists} THEN {is_held} END"
 
     def _is_held(self, names: str | frozenset[str]) -> str:
@@ -99,7 +102,14 @@ PRIVILEGE_FUNCTIONS: Mapping[str, PrivilegeFunction] = {
         "relation", REGCLASS, _OF_COLUMNS | _OF_OWNERS | {"DELETE"}
     ),
     "has_any_column_privilege": PrivilegeFunction("relation", REGCLASS, _OF_COLUMNS),
-    "has_column_privilege": PrivilegeFunction("relation", REGCLASS, _OF_COLUMNS, (TEXT,)),
+    "has_column_privilege": PrivilegeFunction(
+        "relation",
+        REGCLASS,
+        _OF_COLUMNS,
+        (TEXT,),
+        "pg_catalog.pg_attribute WHERE attrelid = argument2::oid "
+        "AND argument3 IN (attname, attnum::text)",
+    ),
     "has_sequence_privilege": PrivilegeFunction(
         "relation", REGCLASS, frozenset({"USAGE", "SELECT", "UPDATE"})
     ),
@@ -109,7 +119,9 @@ PRIVILEGE_FUNCTIONS: Mapping[str, PrivilegeFunction] = {
     "has_database_privilege": PrivilegeFunction(
         "database", OID, frozenset({"CREATE", "USAGE", "CONNECT", "TEMP", "TEMPORARY"})
     ),
-    "has_type_privilege": PrivilegeFunction(None, REGTYPE, _USAGE),
+    "has_type_privilege": PrivilegeFunction(
+        None, REGTYPE, _USAGE, exists="pg_catalog.pg_type WHERE oid = argument2::oid"
+    ),
     "has_language_privilege": PrivilegeFunction(None, TEXT, _USAGE),
     "has_function_privilege": PrivilegeFunction(None, TEXT, frozenset({"EXECUTE"})),
     "pg_has_role": PrivilegeFunction("role", REGROLE, frozenset({"USAGE", "MEMBER", "SET"})),
