@@ -1,4 +1,4 @@
-"""VACUUM, ANALYZE, and statements about extensions, triggers and storage answer as PostgreSQL does; LOCK
+"""VACUUM, ANALYZE, COLLATE, and statements about extensions, triggers and storage answer as PostgreSQL does; LOCK
 TABLE, DO, LISTEN and NOTIFY say what to do instead."""
 
 from __future__ import annotations
@@ -53,6 +53,17 @@ SCRIPT = """
     ALTER TABLE t CLUSTER ON i;
     ALTER TABLE t SET (nonsense = 1);
     ALTER TABLE t ALTER nothing SET STATISTICS 1;
+    CREATE TABLE of_texts (a text COLLATE "C" NOT NULL, b varchar(3) COLLATE pg_catalog."default", c text[] COLLATE "POSIX");
+    CREATE TABLE of_numbers (a int COLLATE "C");
+    CREATE TABLE of_texts_elsewhere (a text COLLATE nowhere);
+    ALTER TABLE of_texts ADD d char(3) COLLATE "C" DEFAULT 'x', ALTER b TYPE text COLLATE "C";
+    CREATE DOMAIN short_text AS text COLLATE "C" CHECK (length(VALUE) < 3);
+    INSERT INTO of_texts (a) VALUES ('b'), ('B'), ('a'::short_text);
+    SELECT * FROM of_texts ORDER BY a COLLATE "C";
+    CREATE INDEX CONCURRENTLY by_a ON of_texts (a COLLATE "C");
+    DROP INDEX CONCURRENTLY by_a;
+    DROP INDEX CONCURRENTLY IF EXISTS by_a;
+    DROP TABLE of_texts; DROP DOMAIN short_text;
     CREATE EXTENSION IF NOT EXISTS one WITH SCHEMA public VERSION '1' CASCADE;
     SELECT * FROM t
 """

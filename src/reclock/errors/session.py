@@ -17,16 +17,9 @@ class UnknownParameter(ReclockError):
 
 
 class IndeterminateType(ReclockError):
-    """Nothing in the statement determines the type of a parameter."""
+    """Nothing in the statement determines the type of a parameter, or of an empty array."""
 
     sqlstate = "42P18"
-
-    def __init__(self, number: int) -> None:
-        super().__init__(
-            f"could not determine data type of parameter ${number}",
-            hint="write a cast, such as $1::text",
-        )
-        self.number = number
 
 
 class CachedPlanChanged(ReclockError):

@@ -57,7 +57,10 @@ class Parameters:
         types = []
         for number, type in enumerate(self.types, 1):
             if type is None:
-                raise IndeterminateType(number)
+                raise IndeterminateType(
+                    f"could not determine data type of parameter ${number}",
+                    hint="write a cast, such as $1::text",
+                )
             types.append(type)
         return tuple(types)
 

@@ -326,3 +326,5 @@ SELECT date 'now 10:00'
 SELECT a FROM t WHERE e > 'todayish'
 SELECT rank()
 SELECT first_value(a) FROM t
+SELECT b LIKE '\' FROM t
+SELECT b LIKE 'xx' ESCAPE 'xx' FROM t

@@ -47,3 +47,7 @@ SELECT jsonb_object_keys(doc) FROM d WHERE doc = '0'
 SELECT jsonb_object_agg(doc ->> 'a', id) FROM d
 SELECT jsonb_agg(id, 2) FROM d
 SELECT id FROM d WHERE jsonb_agg(id) IS NULL
+SELECT ('[1]'::jsonb)[1.0]
+SELECT ('[1]'::jsonb)[0::bigint]
+SELECT ('{"a": 1}'::jsonb)[current_date]
+SELECT ('[1]'::jsonb)[0:1]

@@ -162,7 +162,9 @@ def like_pattern(pattern: str, escape: str = "\\") -> str:
         if escape and character == escape:
             following = next(characters, None)
             if following is None:
-                raise EvaluationError("LIKE pattern must not end with escape character")
+                raise EvaluationError(
+                    "LIKE pattern must not end with escape character", sqlstate="22025"
+                )
             parts.append(f"\\{following}" if following in "%_\\" else following)
         else:
             parts.append("\\\\" if character == "\\" else character)
@@ -175,9 +177,13 @@ def _like(engine: str, *, is_case_blind: bool) -> Writer:
         escape = site.constants.get(2, 0) if len(site.arguments) == 3 else "\\"
         if escape is None:
             return "CAST(NULL AS BOOLEAN)"
-        if not isinstance(escape, str) or len(escape) > 1:
-            raise UnsupportedSql(
-                "an ESCAPE that is not a constant of at most one character is not supported"
+        if not isinstance(escape, str):
+            raise UnsupportedSql("an ESCAPE that is not a constant is not supported")
+        if len(escape) > 1:
+            raise EvaluationError(
+                "invalid escape string",
+                hint="it is empty or of one character",
+                sqlstate="22025",
             )
         if isinstance(site.constants.get(1), str):
             pattern = string(engine, like_pattern(str(site.constants[1]), escape))

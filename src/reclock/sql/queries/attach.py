@@ -137,11 +137,13 @@ def rewrite_own(
     expression: TypedExpr, change: Callable[[TypedExpr], TypedExpr | None]
 ) -> TypedExpr:
     """Rewrite from the top what ``expression`` says of its own row, also where subqueries in it
-    name that row. ``change`` returns a replacement, or None to rewrite the children."""
+    name that row. ``change`` returns a replacement, or None to rewrite the children; it also gets
+    the subqueries."""
 
     def own(part: TypedExpr) -> TypedExpr | None:
-        if not isinstance(part, SubqueryValue):
-            return change(part)
+        changed = change(part)
+        if changed is not None or not isinstance(part, SubqueryValue):
+            return changed
         return replace(
             part,
             conditions=tuple(rewrite(condition, around) for condition in part.conditions),
@@ -154,10 +156,12 @@ def rewrite_own(
         # of that query, and a ColumnRef is of the subquery's own row.
         if isinstance(part, OuterRef):
             changed = change(ColumnRef(part.index, part.type))
-        elif isinstance(part, AggregateCall | GroupingCall):
+        elif isinstance(part, AggregateCall | GroupingCall | SubqueryValue):
             changed = change(part)
         else:
-            return own(part) if isinstance(part, SubqueryValue) else None
-        return None if changed is None else to_outer(changed)
+            return None
+        if changed is not None:
+            return to_outer(changed)
+        return own(part) if isinstance(part, SubqueryValue) else None
 
     return rewrite(expression, own)

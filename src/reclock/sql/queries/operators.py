@@ -20,13 +20,12 @@ from reclock.algebra.relations import (
 )
 from reclock.errors import (
     AmbiguousFunction,
+    IndeterminateType,
     SqlSyntaxError,
-    UnknownObject,
     UnknownOperator,
     UnsupportedSql,
 )
 from reclock.plan.scalars import Literal
-from reclock.sql.names import fold
 from reclock.sql.queries.coercion import cast, default_to_text, expect, unified
 from reclock.sql.queries.expressions import (
     ExprContext,
@@ -52,6 +51,7 @@ from reclock.sql.queries.overloads import (
 )
 from reclock.sql.queries.planned import Planned, TypedExpr, Untyped
 from reclock.sql.queries.record_values import has_no_nulls, has_only_nulls, is_record
+from reclock.sql.syntax.collations import check_collation
 from reclock.sql.syntax.consumption import consume, tracked_copy
 from reclock.sql.syntax.dialect import to_sql
 
@@ -189,6 +189,14 @@ def _rows_compared(
     return row_comparison(name, left_values, right_values)
 
 
+def _row_equals(row: Sequence[exp.Expr], item: exp.Expr, context: ExprContext) -> TypedExpr:
+    """Whether an item of IN is the row; unknown for NULL."""
+    if isinstance(item, exp.Null):
+        row_values(row, context)  # an error in it is one here too
+        return Literal(None, BOOLEAN)
+    return _rows_compared("=", row, row_items(item) or (), context)
+
+
 def _is_all(node: exp.Expr) -> bool:
     return (
         isinstance(node, exp.Anonymous)
@@ -277,7 +285,7 @@ def _is_one_of(value: Planned, values: Sequence[Planned]) -> TypedExpr:
 @scalar.register
 def _array(node: exp.Array, context: ExprContext) -> TypedExpr:
     if not node.expressions:
-        raise SqlSyntaxError(
+        raise IndeterminateType(
             "cannot determine type of empty array",
             hint="cast it to the type it shall have, as in '{}'::integer[]",
         )
@@ -333,14 +341,9 @@ def _by_path(name: str, document: exp.Expr, path: exp.Expr, context: ExprContext
 def _collate(node: exp.Collate, context: ExprContext) -> Planned:
     """Every collation compares text by its bytes."""
     collation = node.expression
-    name, schema = collation.name, fold(collation.args.get("table"))
-    if name.lower() not in _COLLATIONS or schema not in ("", "pg_catalog"):
-        raise UnknownObject("collation", name, hint=f"collations are {', '.join(_COLLATIONS)}")
+    check_collation(collation, collation.args.get("table"))
     consume(collation)
     return scalar(node.this, context)
-
-
-_COLLATIONS = ("default", "c", "posix", "ucs_basic")
 
 
 @scalar.register
@@ -454,8 +457,7 @@ def _in(node: exp.In, context: ExprContext) -> TypedExpr:
     if not items:
         raise SqlSyntaxError("IN needs at least one value")
     if (row := row_items(operand)) is not None:
-        others = [row_items(item) for item in items]
-        return balanced("or", [_rows_compared("=", row, other or (), context) for other in others])
+        return balanced("or", [_row_equals(row, item, context) for item in items])
     return _is_one_of(scalar(operand, context), [scalar(item, context) for item in items])
 
 

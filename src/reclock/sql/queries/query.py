@@ -25,7 +25,7 @@ from reclock.plan.rules import optimize
 from reclock.plan.scalars import ColumnRef, Literal
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.names import MAX_RECURSION_ITERATIONS, SessionNames, fold
+from reclock.sql.names import MAX_RECURSION_ITERATIONS, SessionNames, fold, nearest
 from reclock.sql.parameters import NO_PARAMETERS
 from reclock.sql.queries.attach import attach
 from reclock.sql.queries.coercion import cast, coerce, common_type, unified
@@ -47,6 +47,7 @@ from reclock.sql.queries.select import finish_select, plan_block, plan_select
 from reclock.sql.queries.select_items import select_order, select_values
 from reclock.sql.queries.session_functions import answered, not_in_definitions
 from reclock.sql.queries.subqueries import SubqueryPlanner
+from reclock.sql.queries.subquery_syntax import inside
 from reclock.sql.session_zone import planned_in
 from reclock.sql.syntax import nodes
 from reclock.sql.syntax.dialect import to_sql
@@ -76,11 +77,7 @@ def plan_query(
             return _modified(node, context, _values(node, context, hints))
         case exp.Subquery():
             reject_unsupported(node, "this", "alias", "joins", "order", "limit", "offset", "with_")
-            inner = plan_query(node.this, context, outer, hints)
-            if not any(node.args.get(name) for name in ("order", "limit", "offset")):
-                return inner
-            rows = replace(inner, plan=inner.embedded, order=(), limit=None, offset=0)
-            return _modified(node, context, rows)
+            return plan_query(inside(node), context, outer, hints)
         case _:
             raise UnsupportedSql(f"query {to_sql(node)[:80]} is not supported")
 
@@ -168,6 +165,8 @@ def _ordering(node: exp.Expr, names: Sequence[str]) -> Ordering:
         if list(names).count(fold(by.this)) > 1:
             raise AmbiguousColumn(fold(by.this), "ORDER BY")
         index = names.index(fold(by.this))
+    elif isinstance(by, exp.Column) and len(by.parts) == 1:
+        raise UnknownColumn(fold(by.this), hint=nearest(fold(by.this), names))
     else:
         raise InvalidColumnReference(
             (

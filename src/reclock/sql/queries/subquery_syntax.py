@@ -11,15 +11,34 @@ from reclock.sql.queries.expressions import reject_unsupported
 from reclock.sql.queries.limits import limits
 from reclock.sql.syntax.consumption import consume, tracked_copy
 
+_CLAUSES = {"order": "ORDER BY", "limit": "LIMIT", "offset": "OFFSET"}
+
 
 def unwrapped(node: exp.Expr) -> exp.Expr:
-    """The query within parentheses that have no clauses of their own."""
-    while isinstance(node, exp.Subquery) and not any(
-        node.args.get(name) for name in ("order", "limit", "offset", "with_")
-    ):
-        reject_unsupported(node, "this")
-        node = node.this
+    """The query within parentheses that have no WITH before them."""
+    while isinstance(node, exp.Subquery) and not node.args.get("with_"):
+        reject_unsupported(node, "this", *_CLAUSES)
+        node = inside(node)
     return node
+
+
+def inside(node: exp.Subquery) -> exp.Expr:
+    """The query within the parentheses, with the clauses after them, which are its own: ``(SELECT a
+    FROM t LIMIT 1) ORDER BY a`` is ``SELECT a FROM t ORDER BY a LIMIT 1``. Raises
+    ``SqlSyntaxError`` if it has such a clause already."""
+    if not any(node.args.get(clause) for clause in _CLAUSES):
+        return node.this
+    node = tracked_copy(node)
+    query: exp.Expr = node.this
+    if isinstance(query, exp.Subquery) and not query.args.get("with_"):
+        reject_unsupported(query, "this", *_CLAUSES)
+        query = inside(query)
+    for clause, written in _CLAUSES.items():
+        if node.args.get(clause) and query.args.get(clause):
+            raise SqlSyntaxError(f"multiple {written} clauses not allowed")
+        if node.args.get(clause):
+            query.set(clause, node.args[clause])
+    return query
 
 
 def ordered_by(term: exp.Expr, item: exp.Expr) -> exp.Expr:

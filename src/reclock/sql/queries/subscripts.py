@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from reclock.algebra.relations import INTEGER, JSONB, TEXT, ScalarType, TypeName
 from reclock.errors import TypeMismatch, UnsupportedSql
+from reclock.plan.functions.typing import is_implicit
 from reclock.plan.scalars import Literal
 from reclock.sql.queries.coercion import cast, default_to_text, expect
 from reclock.sql.queries.expressions import ExprContext, scalar
@@ -28,10 +29,15 @@ def _subscript(node: exp.Bracket, context: ExprContext) -> TypedExpr:
         )
     for subscript in subscripts:
         if isinstance(subscript, exp.Slice):
-            raise UnsupportedSql("jsonb subscript does not support slices")
+            raise TypeMismatch("jsonb subscript does not support slices")
+        position = scalar(subscript, context)
+        if not (is_implicit(position.type, INTEGER) or is_implicit(position.type, TEXT)):
+            raise TypeMismatch(
+                f"subscript type {position.type} is not supported",
+                hint="a subscript of jsonb is an integer or a text",
+            )
         # unlike `->`, which finds a document without members in itself
-        position = cast(scalar(subscript, context), TEXT)
-        value = operator("#>", [value, call("array", [position])])
+        value = operator("#>", [value, call("array", [cast(position, TEXT)])])
     return value
 
 

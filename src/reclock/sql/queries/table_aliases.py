@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from reclock.errors import SqlSyntaxError, UnsupportedSql
+from reclock.errors import InvalidColumnReference, UnsupportedSql
 from reclock.plan.build import project
 from reclock.sql.names import fold
 from reclock.sql.queries.scope import Scope, ScopeColumn, ScopedPlan
@@ -24,7 +24,7 @@ def aliased(relation: ScopedPlan, node: exp.Expr) -> ScopedPlan:
         relation = _without_merged_away(relation)
     columns = relation.scope.columns
     if len(renamed) > len(columns):
-        raise SqlSyntaxError(
+        raise InvalidColumnReference(
             f'table "{name}" has {len(columns)} columns available but {len(renamed)} '
             "columns specified"
         )

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.relations import BOOLEAN, RelationDesc
-from reclock.errors import SqlSyntaxError, UnsupportedSql
+from reclock.errors import InvalidColumnReference, SqlSyntaxError, UnsupportedSql
 from reclock.plan.build import ONE_ROW, distinct, join, project
 from reclock.plan.relational import Get, JoinKind
 from reclock.plan.scalars import Call, ColumnRef
@@ -102,7 +102,10 @@ def _joined(
             result = _beside(result, item, item_joins, context)
         except NOT_ALONE as error:
             if not _may_read_left(result, item, item_joins):
-                if any(_names_around(part, result.scope, context) for part in (item, *item_joins)):
+                if any(
+                    _named_of_row_around(part, result.scope, context)
+                    for part in (item, *item_joins)
+                ):
                     raise UnsupportedSql(
                         "a RIGHT, FULL, NATURAL or USING join that names columns of the query "
                         "around it is not supported",
@@ -182,8 +185,11 @@ def _may_read_left(left: ScopedPlan, item: exp.Expr, item_joins: Sequence[exp.Jo
     )
 
 
-def _names_around(node: exp.Expr, scope: Scope, context: Context) -> bool:
-    return any(scope.columns[i].is_around for i in named_around(node, scope, context))
+def _named_of_row_around(node: exp.Expr, scope: Scope, context: Context) -> list[int]:
+    """Columns of the row around, which are the first ones of ``scope``, that ``node`` may name. The
+    relations to its left hide none of them from a query that is not LATERAL."""
+    around = tuple(column for column in scope.columns if column.is_around)
+    return named_around(node, Scope(around), context)
 
 
 def _over_left(
@@ -217,9 +223,8 @@ def _derived_around(
             query = node
         case _:
             return None
-    named = named_around(query, left.scope, context)
-    is_around = [i for i in named if left.scope.columns[i].is_around]
-    return _for_each(left, query, node, is_around, joining, context) if is_around else None
+    named = _named_of_row_around(query, left.scope, context)
+    return _for_each(left, query, node, named, joining, context) if named else None
 
 
 def is_comma(node: exp.Join) -> bool:
@@ -235,7 +240,7 @@ def _lateral(
     reject_unsupported(joining, "this", "kind", "side", "on")
     side = (joining.args.get("side") or "").upper()
     if side not in ("", "LEFT"):
-        raise SqlSyntaxError(
+        raise InvalidColumnReference(
             f"{side} JOIN of what is LATERAL", hint="a row of the right side is of one of the left"
         )
     if not isinstance(node.this, exp.Subquery):

@@ -62,8 +62,10 @@ _KINDS = "SOURCE|TABLE|VIEW|INDEX|SINK|SECRET|CONNECTION|SEQUENCE|FUNCTION|TYPE|
 
 @parses(f"DROP {_KINDS}", "DROP MATERIALIZED VIEW")
 def drop(parser: StatementParser) -> DropStatement:
-    exists = parser.if_exists()
     kind = " ".join(parser.phrase[1:])
+    if kind == "INDEX":
+        parser.accept("CONCURRENTLY")  # nothing waits for the drop of an index
+    exists = parser.if_exists()
     names = parser.comma_list(lambda parser: object_name(parser, kind))
     return DropStatement(kind=kind, names=names, exists=exists, behavior=parser.drop_behavior())
 

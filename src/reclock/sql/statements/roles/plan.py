@@ -26,6 +26,7 @@ from reclock.consensus.credentials.verifiers import NewPassword, stored_password
 from reclock.errors import (
     DuplicateObject,
     InvalidGrant,
+    InvalidOption,
     ReservedName,
     RoleHasDependents,
     SystemObjectProtected,
@@ -240,10 +241,13 @@ def change_membership(
 
 
 def set_role(name: str, catalog: PlannerCatalog) -> SetRole:
-    """SET ROLE to a role that exists. Raises ``UnknownObject``."""
+    """SET ROLE to a role that exists. Raises ``InvalidOption``, as for any value of a variable."""
     if name == "none":
         return SetRole(None, name)
-    role = find_role(exp.to_identifier(name, quoted=True), catalog, SessionNames())
+    try:
+        role = find_role(exp.to_identifier(name, quoted=True), catalog, SessionNames())
+    except UnknownObject as error:
+        raise InvalidOption(error.message, hint=error.hint) from error
     return SetRole(role.id, role.name)
 
 

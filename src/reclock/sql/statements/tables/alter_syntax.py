@@ -10,6 +10,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from reclock.sql.statements.tables.constraints_syntax import is_table_constraint, table_constraint
 from reclock.sql.statements.tables.syntax import TableColumn, table_elements
+from reclock.sql.syntax.collations import collated_type
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import alters
@@ -121,7 +122,7 @@ def _alter_column(parser: StatementParser) -> AlterTableAction:
     if parser.accept("DROP", "EXPRESSION"):
         return AlterTableAction(kind="DROP EXPRESSION", this=name, exists=parser.if_exists())
     if parser.accept("TYPE") or parser.accept("SET", "DATA", "TYPE"):
-        type = parser.data_type() or parser.missing()
+        type = collated_type(parser) or parser.missing()
         using = parser.value() if parser.accept("USING") else None
         return AlterTableAction(kind="TYPE", this=name, value=type, using=using)
     if parser.accept("SET", "STATISTICS"):

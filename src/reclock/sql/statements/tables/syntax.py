@@ -19,6 +19,7 @@ from reclock.sql.statements.tables.constraints_syntax import (
     table_constraint,
 )
 from reclock.sql.statements.tables.like_syntax import TableLike, table_like
+from reclock.sql.syntax.collations import collated_type
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
@@ -91,6 +92,11 @@ def create_table(parser: StatementParser) -> CreateTableStatement | CreateTableA
     if is_temporary(parser.phrase):
         make_temporary(name)
     if parser.sees_token(TokenType.L_PAREN) and not _is_name_list(parser):
+        if parser.accept("(", ")"):
+            raise UnsupportedSql(
+                "a table without columns is not supported",
+                hint="declare a column, such as (is_there boolean)",
+            )
         elements = [element for parsed in parser.wrapped_list(_elements) for element in parsed]
         columns = [element for element in elements if isinstance(element, TableColumn | TableLike)]
         constraints = [element for element in elements if isinstance(element, TableConstraint)]
@@ -133,7 +139,7 @@ def table_elements(parser: StatementParser) -> list[TableColumn | TableConstrain
     if is_table_constraint(parser):
         return [table_constraint(parser)]
     name = parser.name()
-    kind = parser.data_type()
+    kind = collated_type(parser)
     if kind is None:
         parser.raise_error("Expected a type")
     not_null, default = None, None

@@ -13,6 +13,7 @@ from reclock.sql.statements.tables.constraints_syntax import (
     column_constraint,
     constraint_name,
 )
+from reclock.sql.syntax.collations import collated_type
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import alters, parses
@@ -53,7 +54,7 @@ class AlterDomainStatement(Statement):
 def create_domain(parser: StatementParser) -> CreateDomainStatement:
     name = parser.object_name()
     parser.accept_token(TokenType.ALIAS)
-    kind = parser.data_type() or parser.missing()
+    kind = collated_type(parser) or parser.missing()
     not_null, default = None, None
     constraints: list[TableConstraint] = []
     while parser.token and parser.token.token_type != TokenType.SEMICOLON:
