@@ -129,6 +129,14 @@ def test_the_connection_is_described(shell: Shell, capsys: pytest.CaptureFixture
     assert capsys.readouterr().out.splitlines()[1].startswith("reclock,reclock,default,")
 
 
+def test_a_database_is_created_and_gone_to(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.output = Format.CSV
+    assert shell.run_script("CREATE DATABASE shop;\n\\c shop\n\\conninfo\n")
+    assert "shop,reclock,default," in capsys.readouterr().out
+
+
 class Terminal(StringIO):
     def isatty(self) -> bool:
         return True

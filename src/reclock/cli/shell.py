@@ -77,6 +77,7 @@ _HELP = r"""\d [PATTERN]     objects             \d NAME     columns of a relati
                  a pattern may follow each: \dt late*, \dt sales.*
 \d+ NAME         columns and indexes of a relation
 \sv NAME         the statement that creates a view
+\c NAME          go to another database
 \conninfo        database, role and server of the session
 \i FILE          run a file          \watch [S]  repeat the last statements every S seconds (2)
 \e               edit the last statements in $EDITOR, and run them if they were changed
@@ -176,6 +177,8 @@ class Shell:
                 return self.run(f"SHOW CREATE VIEW {argument}")
             case r"\dx":
                 return self.run(_EXTENSIONS)
+            case r"\c" if argument:
+                return self.run(f"SET database = {argument}")
             case r"\conninfo":
                 return self.run(_CONNECTION)
             case r"\pset" if argument == "pager":

@@ -33,10 +33,10 @@ def _(statement: SetVariable, context: StatementContext) -> Result:
     name, values = statement.name, statement.values
     value = None if values is None else text_of_values(name, values)
     context.variables.set(name, value, is_local=is_local)
-    cluster = context.variables.get("cluster")
-    if statement.name == "cluster" and cluster not in context.catalog.clusters:
+    existing = {"cluster": context.catalog.clusters, "database": context.catalog.databases}
+    if name in existing and context.variables.get(name) not in existing[name]:
         # no error: it may be created before it is used
-        context.notice(f'cluster "{cluster}" does not exist')
+        context.notice(f'{name} "{context.variables.get(name)}" does not exist')
     return Result(statement.tag)
 
 
