@@ -16,6 +16,6 @@ SELECT position('\x02'::bytea in s) AS p, position('\x'::bytea in s) AS q, posit
 SELECT overlay(s placing '\xff'::bytea from 2), overlay(s placing '\xffee'::bytea from 2 for 1), overlay(s placing '\xff'::bytea from 3 for -1), overlay(s placing '\xff'::bytea from 9 for 1), overlay(s placing '\xff'::bytea from 2 for -9) FROM (VALUES ('\x01020304'::bytea), (''), (NULL)) AS v (s)
 SELECT set_bit(s, i, 1), set_bit(s, i, 0), set_bit(s, 15, 1), get_bit(set_bit(s, i, 1), i) FROM (VALUES ('\x01ff'::bytea, 0), ('\x1234567890', 30), (NULL, 0), ('\x0000', NULL)) AS v (s, i)
 SELECT normalize(s), normalize(s, NFD), normalize(s, nfkc), length(normalize(s, NFKD)), s IS NORMALIZED, s IS NFD NORMALIZED, s IS NOT NFKC NORMALIZED FROM (VALUES ('é'), (E'e\u0301'), ('ﬁ'), (''), (NULL)) AS v (s)
-SELECT string_agg(s, '\x00' ORDER BY s DESC), string_agg(s, s ORDER BY n), string_agg(DISTINCT s, ',' ORDER BY s), string_agg(s, NULL), string_agg(s, ''::bytea) FILTER (WHERE n > 9) FROM (VALUES (1, '\x00ff'::bytea), (2, 'a'), (3, NULL), (4, ''), (5, 'a')) AS v (n, s)
+SELECT string_agg(s, '\x00' ORDER BY s DESC), string_agg(s, s ORDER BY n), string_agg(DISTINCT s, ',' ORDER BY s), string_agg(s, NULL ORDER BY n), string_agg(s, ''::bytea) FILTER (WHERE n > 9) FROM (VALUES (1, '\x00ff'::bytea), (2, 'a'), (3, NULL), (4, ''), (5, 'a')) AS v (n, s)
 SELECT n, string_agg(s, '-'::bytea) OVER (ORDER BY n) FROM (VALUES (1, '\x00ff'::bytea), (2, NULL), (3, 'b')) AS v (n, s)
-SELECT string_agg(NULL, s), string_agg(s, NULL::bytea) FROM (VALUES ('a'::bytea), ('b')) AS v (s)
+SELECT string_agg(NULL, s), string_agg(s, NULL::bytea ORDER BY s) FROM (VALUES ('a'::bytea), ('b')) AS v (s)

@@ -207,3 +207,15 @@ SELECT array_agg(g) FROM ((SELECT g FROM t) ORDER BY g DESC) x
 WITH o AS ((SELECT g FROM t LIMIT 2) ORDER BY g DESC) SELECT g FROM o
 (WITH o AS (SELECT g FROM t) (SELECT g FROM o LIMIT 1)) ORDER BY g DESC
 SELECT a, (a, g) IN ((1, 10), NULL), (a, g) NOT IN ((1, 10), NULL), (1, 2) IN (NULL) FROM t
+SELECT a, (SELECT count(*) FROM u RIGHT JOIN w ON u.a = w.a AND w.a > t.a) FROM t
+SELECT a, (SELECT count(u.b) FROM u FULL JOIN w ON u.a = w.a AND t.b > 'o') FROM t
+SELECT a, (SELECT count(*) FROM (SELECT t.a + 1 AS a) x JOIN w USING (a)) FROM t
+SELECT a, (SELECT max(y) FROM (SELECT t.a AS a) x NATURAL JOIN w) FROM t
+SELECT a, (SELECT max(a) FROM (SELECT t.a + 10 AS a) x FULL JOIN w USING (a)) FROM t
+SELECT a, (SELECT min(a) FROM (SELECT t.a + 1 AS a) x RIGHT JOIN w USING (a) LEFT JOIN u USING (a)) FROM t
+SELECT a, EXISTS (SELECT FROM u, w RIGHT JOIN u AS v ON w.a = v.a AND w.a = t.a WHERE w.y > 'a') FROM t
+SELECT a, (SELECT count(*) FROM u RIGHT JOIN (SELECT w.a FROM w WHERE w.a > t.a) x ON u.a = x.a) FROM t
+SELECT t.g, x.* FROM t, LATERAL (SELECT u.a AS p, y FROM u FULL JOIN w ON u.a = w.a AND u.a = t.a) x
+SELECT a, (SELECT count(w.y) FROM w LEFT JOIN (u JOIN u AS v ON u.a = v.a AND u.a >= t.a) ON w.a = u.a) FROM t
+SELECT a, (SELECT count(j.y) FROM (u RIGHT JOIN w ON u.a = w.a AND u.a = t.a) AS j) FROM t
+SELECT a, (SELECT count(u.a) FROM u RIGHT JOIN w ON (SELECT max(v.a) FROM u AS v WHERE v.a <= t.a) = u.a) FROM t

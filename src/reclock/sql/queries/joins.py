@@ -48,8 +48,10 @@ JOIN_KINDS = {
 
 
 def join_relations(
-    left: ScopedPlan, right: ScopedPlan, node: exp.Join, context: Context
+    left: ScopedPlan, right: ScopedPlan, node: exp.Join, context: Context, around: int = 0
 ) -> ScopedPlan:
+    """The join. The first ``around`` columns of both sides are the row around that their rows are
+    for; the join has them once."""
     reject_unsupported(node, "this", "kind", "side", "method", "on", "using", "using_alias")
     side, kind, method = join_words(node)
     check_names(left, right)
@@ -59,23 +61,30 @@ def join_relations(
         if name in using[:i]:
             raise DuplicateColumn(name)
     if method == "NATURAL":
-        theirs = {column.name for column in right.scope.columns if not column.is_merged_away}
+        theirs = {
+            column.name
+            for column in right.scope.columns
+            if not column.is_merged_away and not column.is_around
+        }
         using = [
             column.name
             for column in left.scope.columns
             if column.name in theirs and not column.is_merged_away
         ]
     if using:
-        joined = _using(left, right, JOIN_KINDS[side], using)
+        joined = _using(left, right, JOIN_KINDS[side], using, around)
         alias = node.args.get("using_alias")
         return joined if alias is None else _with_alias(joined, len(using), fold(alias))
     on = node.args.get("on")
     if on is None and kind != "CROSS" and method != "NATURAL":
         raise SqlSyntaxError("a join needs ON or USING", hint="write CROSS JOIN for all pairs")
-    scope = left.scope.beside(right.scope)
+    unnamed = [ScopeColumn(None, "", column.type) for column in right.scope.columns[:around]]
+    scope = left.scope.beside(Scope((*unnamed, *right.scope.columns[around:])))
     conditions = join_conditions(on, scope, context)
     if any(has(condition, OuterRef) for condition in conditions):
         raise correlated_error()
+    if around:
+        return _using(left, right, JOIN_KINDS[side], [], around, conditions)
     return ScopedPlan(joined_on(left.plan, right.plan, JOIN_KINDS[side], conditions), scope)
 
 
@@ -163,20 +172,24 @@ def _joined_to_pairs(
     ends = range(width), range(width, width + right_width)
     if kind is JoinKind.RIGHT:
         pairs = joined_on(left, distinct(right), JoinKind.INNER, conditions)
-        joined = join(pairs, right, kind, _same(pairs, ends[1], right, range(right_width)))
+        joined = join(pairs, right, kind, same_values(pairs, ends[1], right, range(right_width)))
         return project(joined, [*ends[0], *range(len(pairs.desc), len(pairs.desc) + right_width)])
     pairs = joined_on(distinct(left), right, JoinKind.INNER, conditions)
-    joined = join(left, pairs, JoinKind.LEFT, _same(left, range(width), pairs, ends[0]))
+    joined = join(left, pairs, JoinKind.LEFT, same_values(left, range(width), pairs, ends[0]))
     left_joined = project(joined, [*range(width), *range(2 * width, len(joined.desc))])
     if kind is JoinKind.LEFT:
         return left_joined
-    alone = join(right, pairs, JoinKind.ANTI, _same(right, range(right_width), pairs, ends[1]))
+    alone = join(
+        right, pairs, JoinKind.ANTI, same_values(right, range(right_width), pairs, ends[1])
+    )
     nulls = [Literal(None, type) for type in left.desc.types]
     columns = [ColumnRef(i, type) for i, type in enumerate(right.desc.types)]
     return union([left_joined, compute(alone, [*nulls, *columns])])
 
 
-def _same(left: Plan, of_left: Sequence[int], right: Plan, of_right: Sequence[int]) -> list[Scalar]:
+def same_values(
+    left: Plan, of_left: Sequence[int], right: Plan, of_right: Sequence[int]
+) -> list[Scalar]:
     """The conditions that the columns of a row on the left are those of a row on the right."""
     width = len(left.desc)
     return [
@@ -217,20 +230,30 @@ def _moved(expression: TypedExpr, by: int) -> TypedExpr:
     )
 
 
-def _using(left: ScopedPlan, right: ScopedPlan, kind: JoinKind, names: list[str]) -> ScopedPlan:
-    """The columns of USING once, first; then the others of both sides; last those that a qualified
-    name alone reaches."""
+def _using(
+    left: ScopedPlan,
+    right: ScopedPlan,
+    kind: JoinKind,
+    names: Sequence[str],
+    around: int = 0,
+    conditions: Sequence[TypedExpr] = (),
+) -> ScopedPlan:
+    """The row around and the columns of USING once, first; then the others of both sides; last
+    those that a qualified name alone reaches."""
     width = len(left.plan.desc)
-    pairs = [
+    rows_around = [(i, width + i) for i in range(around)]
+    named = [
         (_merged(left.scope, name, "left"), width + _merged(right.scope, name, "right"))
         for name in names
     ]
+    pairs = [*rows_around, *named]
     scope = left.scope.beside(right.scope)
     columns = scope.columns
-    conditions = [
-        equal(ColumnRef(a, columns[a].type), ColumnRef(b, columns[b].type)) for a, b in pairs
+    same = same_values(left.plan, range(around), right.plan, range(around))
+    equalities = [
+        equal(ColumnRef(a, columns[a].type), ColumnRef(b, columns[b].type)) for a, b in named
     ]
-    plan = join(left.plan, right.plan, kind, conditions)
+    plan = joined_on(left.plan, right.plan, kind, [*same, *equalities, *conditions])
     types = [common_type([columns[i].type for i in pair], "JOIN/USING") for pair in pairs]
     shared = [_shown_of(pair, kind, columns, type) for pair, type in zip(pairs, types, strict=True)]
     is_cast = any(
@@ -247,17 +270,23 @@ def _using(left: ScopedPlan, right: ScopedPlan, kind: JoinKind, names: list[str]
             call("coalesce", [coerce(ColumnRef(i, columns[i].type), type) for i in value])
             for value, type in zip(values, types, strict=True)
         ]
-        plan = map_columns(plan, scalars_of(merged), names)
+        plan = map_columns(plan, scalars_of(merged), [columns[i].name for i, _ in pairs])
         shared = [len(columns) + i for i in range(len(pairs))]
-        columns += tuple(
-            ScopeColumn(None, name, value.type) for name, value in zip(names, merged, strict=True)
+        of_row_around = [replace(columns[i], may_be_missing=False) for i in range(around)]
+        columns += tuple(of_row_around) + tuple(
+            ScopeColumn(None, name, value.type)
+            for name, value in zip(names, merged[around:], strict=True)
         )
     unmerged = [
         i
         for i, column in enumerate(columns)
         if i not in shared and i not in away and not column.is_merged_away
     ]
-    hidden = [*away, *(i for i, column in enumerate(columns) if column.is_merged_away)]
+    once = {i for pair in rows_around for i in pair}
+    hidden = [
+        *(i for i in away if i not in once),
+        *(i for i, column in enumerate(columns) if column.is_merged_away),
+    ]
     order = [*shared, *unmerged, *hidden]
     moved = tuple(replace(columns[i], is_merged_away=i in hidden) for i in order)
     return ScopedPlan(project(plan, order), Scope(moved))

@@ -27,6 +27,7 @@ from reclock.sql.queries.joins import (
     join_relations,
     join_words,
     joined_on,
+    same_values,
 )
 from reclock.sql.queries.outer_aggregates import without_aggregates
 from reclock.sql.queries.planned import scalar_of
@@ -43,6 +44,7 @@ from reclock.sql.queries.table_functions import (
     with_function,
     with_function_or_nulls,
 )
+from reclock.sql.syntax.consumption import tracked_copy
 from reclock.sql.syntax.dialect import to_sql
 
 
@@ -100,19 +102,18 @@ def _joined(
     for item, item_joins in groups:
         try:
             result = _beside(result, item, item_joins, context)
-        except NOT_ALONE as error:
-            if not _may_read_left(result, item, item_joins):
-                if any(
-                    _named_of_row_around(part, result.scope, context)
-                    for part in (item, *item_joins)
-                ):
-                    raise UnsupportedSql(
-                        "a RIGHT, FULL, NATURAL or USING join that names columns of the query "
-                        "around it is not supported",
-                        hint="write a LEFT JOIN with ON, or compare in WHERE of the subquery",
-                    ) from error
+        except NOT_ALONE:
+            if _may_read_left(result, item, item_joins):
+                result = _over_left(result, item, item_joins, context)
+                continue
+            named = {
+                i
+                for part in (item, *item_joins)
+                for i in _named_of_row_around(part, result.scope, context)
+            }
+            if not named:
                 raise
-            result = _over_left(result, item, item_joins, context)
+            result = _for_each_around(result, item, item_joins, sorted(named), context)
     return result
 
 
@@ -174,15 +175,19 @@ def _is_joined_alone(item: exp.Lateral, node: exp.Join) -> bool:
 def _may_read_left(left: ScopedPlan, item: exp.Expr, item_joins: Sequence[exp.Join]) -> bool:
     """Whether the rows of ``left`` can be carried through all joins, and something in them may read
     these rows."""
-    if any((node.args.get("side") or "").upper() not in ("", "LEFT") for node in item_joins):
-        return False
-    if any(node.args.get("using") or node.args.get("method") for node in item_joins):
+    if not all(map(_carries_left, item_joins)):
         return False
     is_around = any(column.is_around for column in left.scope.columns)
     return is_around or any(
         isinstance(part, exp.Lateral) or is_function(part)
         for part in (item, *(node.this for node in item_joins))
     )
+
+
+def _carries_left(node: exp.Join) -> bool:
+    """Whether the columns to the left of the join are the same to its right."""
+    side = (node.args.get("side") or "").upper()
+    return side in ("", "LEFT") and not (node.args.get("using") or node.args.get("method"))
 
 
 def _named_of_row_around(node: exp.Expr, scope: Scope, context: Context) -> list[int]:
@@ -198,15 +203,60 @@ def _over_left(
     """``left``, each row with those of ``item`` and its joins, in which everything may name the
     row."""
     for part, node in ((item, exp.Join(kind="CROSS")), *((node.this, node) for node in item_joins)):
-        joined = _reading_left(left, part, node, context)
-        if joined is None:
-            joined = _derived_around(left, part, node, context)
-        left = (
-            joined
-            if joined is not None
-            else join_relations(left, _relation(part, context), node, context)
-        )
+        left = _joined_over_left(left, part, node, context)
     return left
+
+
+def _joined_over_left(
+    left: ScopedPlan, item: exp.Expr, node: exp.Join, context: Context
+) -> ScopedPlan:
+    joined = _reading_left(left, item, node, context)
+    if joined is None:
+        joined = _derived_around(left, item, node, context)
+    if joined is None:
+        joined = join_relations(left, _relation(item, context), node, context)
+    return joined
+
+
+def _for_each_around(
+    left: ScopedPlan,
+    item: exp.Expr,
+    item_joins: Sequence[exp.Join],
+    names: Sequence[int],
+    context: Context,
+) -> ScopedPlan:
+    """``left``, each row with those of ``item`` and its joins for its columns ``names``, which are
+    of the row around."""
+    rows = _rows_around(left, item, item_joins, names, context)
+    count, width = len(names), len(left.plan.desc)
+    own = Scope(rows.scope.columns[count:])
+    check_names(left, ScopedPlan(rows.plan, own))
+    same = same_values(left.plan, names, rows.plan, range(count))
+    joined = join(left.plan, rows.plan, JoinKind.INNER, same)
+    kept = [*range(width), *range(width + count, width + len(rows.plan.desc))]
+    return ScopedPlan(project(joined, kept), left.scope.beside(own))
+
+
+def _rows_around(
+    left: ScopedPlan,
+    item: exp.Expr,
+    item_joins: Sequence[exp.Join],
+    names: Sequence[int],
+    context: Context,
+) -> ScopedPlan:
+    """The rows of ``item`` and its joins for every value of the columns ``names`` of ``left``, which
+    are of the row around and come first. Each side of a join that would not keep them on its left
+    is computed with them."""
+    around = ScopedPlan(distinct(project(left.plan, names)), scope_around(left.scope, names))
+    count = len(names)
+    rows = _over_left(around, item, (), context)
+    for node in item_joins:
+        if _carries_left(node):
+            rows = _joined_over_left(rows, node.this, node, context)
+        else:
+            other = _over_left(around, node.this, (), context)
+            rows = join_relations(rows, other, node, context, count)
+    return rows
 
 
 def _derived_around(
@@ -215,7 +265,10 @@ def _derived_around(
     """``left`` joined with a query in FROM that names the row around it; None if it names none, or
     is none."""
     match node:
-        case exp.Subquery() if not _is_parenthesised_relation(node):
+        case exp.Subquery() if _is_parenthesised_relation(node):
+            named = _named_of_row_around(node, left.scope, context)
+            return _parenthesised_around(left, node, named, joining, context) if named else None
+        case exp.Subquery():
             query = node.this
         case exp.Table(this=exp.Values() as query):
             pass
@@ -225,6 +278,26 @@ def _derived_around(
             return None
     named = _named_of_row_around(query, left.scope, context)
     return _for_each(left, query, node, named, joining, context) if named else None
+
+
+def _parenthesised_around(
+    left: ScopedPlan,
+    node: exp.Subquery,
+    names: Sequence[int],
+    joining: exp.Join,
+    context: Context,
+) -> ScopedPlan:
+    """``left`` joined with a join in parentheses that names its columns ``names``, which are of the
+    row around."""
+    reject_unsupported(node, "this", "alias", "joins")
+    first = tracked_copy(node.this)
+    item_joins = [*(first.args.get("joins") or ()), *(node.args.get("joins") or ())]
+    first.set("joins", None)
+    rows = _rows_around(left, first, item_joins, names, context)
+    count, width = len(names), len(rows.plan.desc)
+    own_first = project(rows.plan, [*range(count, width), *range(count)])
+    right = ScopedPlan(own_first, Scope(rows.scope.columns[count:]))
+    return _joined_by_row(left, right, node, names, joining, context)
 
 
 def is_comma(node: exp.Join) -> bool:
