@@ -68,7 +68,7 @@ def check_maintainable(plan: Plan) -> None:
             "this use of mz_now() is not supported where changes are followed",
             detail=(
                 "it must be known when rows come and go: mz_now() is compared with =, <, <=, "
-                "> or >= with a bigint, integer, timestamp or date of the row, in WHERE or HAVING"
+                "> or >= with a number, timestamp or date of the row, in WHERE or HAVING"
             ),
             hint=(
                 "combine conditions with AND only (UNION replaces OR), and move arithmetic to the "

@@ -328,3 +328,9 @@ SELECT rank()
 SELECT first_value(a) FROM t
 SELECT b LIKE '\' FROM t
 SELECT b LIKE 'xx' ESCAPE 'xx' FROM t
+SELECT array_fill(1, ARRAY[1, 1, 1, 1, 1, 1, 1])
+SELECT array_position(ARRAY['a', 'b'], 'b', NULL)
+SELECT array_position(ARRAY[a], a, nullif(a, 1)) FROM t WHERE a = 1
+SELECT s.a FROM t AS s WHERE EXISTS (SELECT FROM t AS s (n) WHERE s.a = 1)
+SELECT s.a FROM t AS s, LATERAL (SELECT s.a FROM (VALUES (1)) AS s (n)) AS l
+SELECT s.a FROM t AS s WHERE (SELECT (SELECT s.a) FROM (VALUES (1)) AS s (n)) = 1

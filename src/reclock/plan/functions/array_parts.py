@@ -125,7 +125,11 @@ def _position_from(engine: str) -> Writer:
             first = f"list_min(list_filter({positions}, lambda i: i >= {start}))"
         else:
             first = f"array_min(filter({positions}, i -> i >= {start}))"
-        return f"CAST({first} AS {type_sql(engine, site.result)})"
+        null = raised(engine, "22004", "'initial position must not be null'")
+        return (
+            f"CAST(CASE WHEN {site.arguments[0]} IS NOT NULL AND {start} IS NULL THEN {null} "
+            f"ELSE {first} END AS {type_sql(engine, site.result)})"
+        )
 
     return write
 

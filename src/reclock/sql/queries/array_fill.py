@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reclock.algebra.array_texts import MOST_DIMENSIONS
 from reclock.algebra.relations import INTEGER, array
 from reclock.errors import EvaluationError, TypeMismatch, UnsupportedSql
 from reclock.plan.scalars import Call, Literal
@@ -19,6 +20,12 @@ def filled(value: Planned, sizes: Planned, bounds: Planned | None = None) -> Typ
     if bounds is not None and any(first != Literal(1, INTEGER) for first in _items(bounds)):
         raise UnsupportedSql("arrays whose first index is not 1 are not supported")
     lengths = _items(sizes)
+    if len(lengths) > MOST_DIMENSIONS:
+        raise EvaluationError(
+            f"number of array dimensions ({len(lengths)}) exceeds the maximum allowed "
+            f"({MOST_DIMENSIONS})",
+            sqlstate="54000",
+        )
     if bounds is not None and len(_items(bounds)) != len(lengths):
         raise EvaluationError("wrong number of array subscripts", sqlstate="2202E")
     if not lengths:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reclock.algebra.relations import BOOLEAN, TypeName
+from reclock.algebra.relations import BIGINT, BOOLEAN, TypeName
+from reclock.algebra.timestamps import MAXIMUM
 from reclock.errors import (
     AmbiguousFunction,
     EvaluationError,
@@ -14,7 +15,7 @@ from reclock.errors import (
 from reclock.plan.functions import resolve_scalar
 from reclock.plan.functions.array_dimensions import FLATTENED, SHAPE
 from reclock.plan.functions.blanks import WITH_BLANKS
-from reclock.plan.scalars import Call, Literal
+from reclock.plan.scalars import Call, Case, Literal
 from reclock.plan.temporal import NOW
 from reclock.sql.queries.coercion import (
     cast,
@@ -118,7 +119,9 @@ _OF_ONE_DIMENSION = {
 def operator(name: str, arguments: Sequence[Planned], written: str | None = None) -> TypedExpr:
     """As ``call``, with an operator's message."""
     try:
-        return call(name, _in_milliseconds(arguments) if name in _COMPARISONS else arguments)
+        if name in _COMPARISONS and any(map(_is_now, arguments)):
+            return _compared_with_now(name, arguments)
+        return call(name, arguments)
     except UnknownFunction as error:
         if all(is_open(argument) for argument in arguments):
             raise AmbiguousFunction(
@@ -127,21 +130,43 @@ def operator(name: str, arguments: Sequence[Planned], written: str | None = None
         raise UnknownOperator(written or name, error.argument_types) from error
 
 
-def _in_milliseconds(operands: Sequence[Planned]) -> Sequence[Planned]:
-    """The argument that is compared with ``mz_now()``. A date or timestamp becomes milliseconds."""
-    if not any(isinstance(operand, Call) and operand.function == NOW for operand in operands):
-        return operands
-    return [
-        call("mz_timestamp", [operand])
-        if operand.type is not None and operand.type.name in _MOMENTS
-        else operand
-        for operand in operands
-    ]
+def _compared_with_now(name: str, operands: Sequence[Planned]) -> TypedExpr:
+    """A comparison with ``mz_now()``, of which an index can tell when its truth changes: a date or
+    timestamp is compared as milliseconds, and a number with a fraction as the next whole one."""
+    operands = [_in_milliseconds(operand) for operand in operands]
+    if name not in _ORDERS or not any(_has_fraction(operand) for operand in operands):
+        return call(name, operands)
+    if name == "=":
+        return balanced("and", [_compared_with_now(other, operands) for other in (">=", "<=")])
+    rounded = "floor" if (name in ("<=", ">")) is _is_now(operands[0]) else "ceil"
+    return call(name, [_whole(o, rounded) if _has_fraction(o) else o for o in operands])
+
+
+def _is_now(operand: Planned) -> bool:
+    return isinstance(operand, Call) and operand.function == NOW
+
+
+def _in_milliseconds(operand: Planned) -> Planned:
+    is_moment = operand.type is not None and operand.type.name in _MOMENTS
+    return call("mz_timestamp", [operand]) if is_moment else operand
+
+
+def _has_fraction(operand: Planned) -> bool:
+    return operand.type is not None and operand.type.is_number and not operand.type.is_integer
+
+
+def _whole(value: Planned, rounded: str) -> TypedExpr:
+    """The rounded ``value``, as a bigint. What is before or after every time stays so."""
+    whole = call(rounded, [value])
+    ends = [(">=", Literal(int(MAXIMUM), BIGINT)), ("<", Literal(-1, BIGINT))]
+    branches = tuple((call(compared, [whole, end]), end) for compared, end in ends)
+    return Case(branches, cast(whole, BIGINT), BIGINT)
 
 
 _MOMENTS = (TypeName.DATE, TypeName.TIMESTAMP, TypeName.TIMESTAMPTZ)
 
-_COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "is_not_distinct"})
+_ORDERS = frozenset({"=", "<", "<=", ">", ">="})
+_COMPARISONS = _ORDERS | {"<>", "is_not_distinct"}
 
 _OVERLOADED: dict[str, tuple[str, tuple[int, ...]]] = {
     # name: as it is written, the arguments of which one must have a type

@@ -121,19 +121,19 @@ class Scope:
         return sorted(self._members(qualifier), key=lambda i: self.columns[i].position)
 
     def _members(self, qualifier: Sequence[str]) -> list[int]:
-        """The positions of the columns of ``qualifier``. Raises ``AmbiguousRelation`` if relations
-        of several schemas have that name in one FROM."""
+        """The positions of the columns of ``qualifier``: a relation of the query's own FROM hides
+        one of that name around it. Raises ``AmbiguousRelation`` if relations of several schemas have
+        that name in one FROM."""
         indexes = [i for i, column in enumerate(self.columns) if column.belongs_to(qualifier)]
-        inner = [self.columns[i].qualified for i in indexes if not self.columns[i].is_around]
-        if len(set(inner)) > 1:
+        inner = [i for i in indexes if not self.columns[i].is_around]
+        if len({self.columns[i].qualified for i in inner}) > 1:
             raise AmbiguousRelation(".".join(qualifier))
-        return indexes
+        return inner or indexes
 
     def row_of(self, qualifier: Sequence[str]) -> list[tuple[ScopeColumn, ColumnRef | OuterRef]]:
         """The columns of the relation ``qualifier`` in its order, in this scope or an outer one;
         empty if there is none."""
         indexes = self.of_relation(qualifier)
-        indexes = [i for i in indexes if not self.columns[i].is_around] or indexes
         if indexes or self.outer is None:
             return [(self.columns[i].used, ColumnRef(i, self.columns[i].type)) for i in indexes]
         columns = self.outer.columns
@@ -170,17 +170,20 @@ class Scope:
         index = self.find(name, qualifier)
         if index is not None:
             return ColumnRef(index, self.columns[index].used.type)
-        if self.outer is not None and (index := self.outer.find(name, qualifier)) is not None:
-            return OuterRef(index, self.outer.columns[index].used.type)
-        if qualifier and not any(column.belongs_to(qualifier) for column in self.columns):
+        is_known = bool(qualifier) and self._has_relation(qualifier)
+        if self.outer is not None and not is_known:
+            if (index := self.outer.find(name, qualifier)) is not None:
+                return OuterRef(index, self.outer.columns[index].used.type)
+            is_known = self.outer._has_relation(qualifier)
+        if qualifier and not is_known:
             written = ".".join(qualifier)
-            if self.outer is None or not any(
-                column.belongs_to(qualifier) for column in self.outer.columns
-            ):
-                raise UnknownRelation(
-                    written, hint=nearest(written, self.relations) or "it is not in the FROM clause"
-                )
+            raise UnknownRelation(
+                written, hint=nearest(written, self.relations) or "it is not in the FROM clause"
+            )
         raise UnknownColumn(".".join([*qualifier, name]), hint=self._suggestion(name, qualifier))
+
+    def _has_relation(self, qualifier: Sequence[str]) -> bool:
+        return any(column.belongs_to(qualifier) for column in self.columns)
 
     def relation_of(self, qualifier: Sequence[str]) -> QualifiedName | None:
         """The relation of the catalog that ``qualifier`` means, or that is the only one; None if
