@@ -19,6 +19,7 @@ from reclock.errors import (
     SqlSyntaxError,
     StatementTimeout,
     TransactionFailed,
+    TransactionModeFixed,
     TransactionReadOnly,
     UnsupportedSql,
     WriteConflict,
@@ -440,6 +441,35 @@ def test_a_session_says_once_how_its_transactions_read(ada: Session) -> None:
     run(ada, "ROLLBACK; BEGIN READ WRITE; INSERT INTO a VALUES (5, 5); COMMIT")
     run(ada, "SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE; DELETE FROM a WHERE id = 5")
     assert run(ada, "SELECT count(*) FROM a") == [(1,)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+        "SET transaction_isolation = 'serializable'",
+        "SET TRANSACTION READ WRITE",
+        "SET transaction_read_only = off",
+    ],
+)
+@pytest.mark.parametrize("first", ["SELECT count(*) FROM a", "INSERT INTO a VALUES (5, 5)"])
+def test_a_block_that_has_read_or_written_keeps_its_modes(
+    ada: Session, change: str, first: str
+) -> None:
+    access = "READ WRITE" if first.startswith("INSERT") else "READ ONLY"
+    run(ada, f"BEGIN {access}; {first}")
+    if access == "READ WRITE" and "ISOLATION" not in change.upper():
+        run(ada, change)  # it is so already
+    else:
+        with pytest.raises(TransactionModeFixed):
+            run(ada, change)
+    run(ada, f"ROLLBACK; BEGIN {access}; {change}; SELECT count(*) FROM a; {change}; COMMIT")
+
+
+def test_a_block_that_has_read_may_still_give_up_writing(ada: Session) -> None:
+    run(ada, "BEGIN; SELECT count(*) FROM a; SET TRANSACTION READ ONLY")
+    with pytest.raises(TransactionReadOnly):
+        run(ada, "INSERT INTO a VALUES (5, 5)")
 
 
 def test_a_block_may_still_say_that_it_only_reads(ada: Session) -> None:

@@ -241,6 +241,7 @@ STATEMENTS: dict[str, str] = {
     "COPY t (a) TO 'f' WITH (MAX FILE SIZE = '16MB', FORMAT parquet)": "CopyStatement",
     "COPY (SELECT 1 AS a) TO 's3://b/f' WITH (AWS CONNECTION = d.s.c, FORMAT = 'csv')": "CopyStatement",
     "SHOW TABLES": "ShowObjectsStatement",
+    "SELECT name FROM (SHOW TABLES FROM s LIKE 'a%') AS t, (SHOW CREATE VIEW v)": "QueryStatement",
     "SHOW CREATE TABLE s.t": "ShowCreateStatement",
     "SHOW SOURCES": "ShowObjectsStatement",
     "SHOW VIEWS FROM d.s LIKE 'a%'": "ShowObjectsStatement",

@@ -203,6 +203,18 @@ class TransactionReadOnly(ReclockError):
         super().__init__(f"cannot execute {statement} in a read-only transaction")
 
 
+class TransactionModeFixed(ReclockError):
+    """A block changes its isolation level, or becomes READ WRITE, after it read or wrote."""
+
+    sqlstate = "25001"
+
+    def __init__(self, change: str) -> None:
+        super().__init__(
+            f"{change} must be set before any query",
+            hint="set it in BEGIN, or directly after it",
+        )
+
+
 class OutsideTransaction(ReclockError):
     """A block reads at one time, from the schemas that its first query named. The block did not
     hold another object at that time."""

@@ -20,3 +20,5 @@ SELECT w.a, x.k FROM w LEFT JOIN LATERAL jsonb_to_recordset(jsonb_build_array(js
 SELECT a, v, n FROM u, LATERAL generate_series(1, a) WITH ORDINALITY AS s (v, n)
 SELECT a, v, n FROM u LEFT JOIN LATERAL generate_series(3, a) WITH ORDINALITY AS s (v, n) ON true
 SELECT a, s.* FROM u, LATERAL generate_series(1, a) WITH ORDINALITY AS s
+SELECT a, v, w, n FROM u, LATERAL ROWS FROM (generate_series(1, a), generate_series(5, 6)) WITH ORDINALITY AS s (v, w, n)
+SELECT a, v FROM u LEFT JOIN LATERAL ROWS FROM (generate_series(3, a)) AS s (v) ON true

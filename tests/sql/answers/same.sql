@@ -494,3 +494,4 @@ SELECT generate_series(1, a) AS s, unnest(ARRAY['x', 'y']) AS h, count(*) FROM t
 SELECT generate_series(1, a) AS s, generate_series(1, 2) AS h, count(*) FROM t GROUP BY s
 SELECT w.a, (SELECT count(*) FROM t GROUP BY generate_series(1, w.a) LIMIT 1) FROM w
 SELECT (SELECT max(a) FROM t) AS m, generate_series(1, (SELECT max(a) FROM w)) AS s, count(*) FROM t GROUP BY s
+SELECT b, right(b, -2147483648), left(b, -2147483648), right(b, -2147483647) FROM t

@@ -42,6 +42,7 @@ from reclock.sql.names import (
 
 ROLE = "role"
 READ_ONLY, DEFAULT_READ_ONLY = "transaction_read_only", "default_transaction_read_only"
+ISOLATION = "transaction_isolation"
 FAIL = "fail"
 LAST_COMPLETE = "last_complete"
 
@@ -366,6 +367,10 @@ class SessionVariables:
             self._values.pop(variable.name, None)
         else:
             self._values[variable.name] = new_value
+
+    def would_change(self, name: str, value: str) -> bool:
+        """Whether the variable has another value now. Raises as ``set``."""
+        return _allowed(_variable(name), value) != self.get(name)
 
     def reset(self) -> None:
         self._values.clear()

@@ -32,7 +32,7 @@ def _(statement: SetVariable, context: StatementContext) -> Result:
         return Result(statement.tag)
     name, values = statement.name, statement.values
     value = None if values is None else text_of_values(name, values)
-    context.variables.set(name, value, is_local=is_local)
+    context.transactions.set_mode(name, value, is_local=is_local)
     existing = {"cluster": context.catalog.clusters, "database": context.catalog.databases}
     if name in existing and context.variables.get(name) not in existing[name]:
         # no error: it may be created before it is used

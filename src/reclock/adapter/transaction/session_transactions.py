@@ -13,6 +13,7 @@ from reclock.adapter.context.cancellation import Cancellation
 from reclock.adapter.context.variable_values import SERIALIZABLE, STRICT_SERIALIZABLE
 from reclock.adapter.context.variables import (
     DEFAULT_READ_ONLY,
+    ISOLATION,
     READ_ONLY,
     SessionVariables,
 )
@@ -26,6 +27,7 @@ from reclock.errors import (
     NoTransaction,
     TransactionActive,
     TransactionFailed,
+    TransactionModeFixed,
     UnknownSavepoint,
     WriteConflict,
 )
@@ -38,6 +40,10 @@ T = TypeVar("T")
 ATTEMPTS = 20
 """How often a definition is executed before it fails with the conflict."""
 
+_MODES = {
+    ISOLATION: "the isolation level of a transaction",
+    READ_ONLY: "READ WRITE of a transaction",
+}
 _AFTER_FAILURE = ("COMMIT", "ROLLBACK", "ROLLBACK TO")
 
 
@@ -349,12 +355,26 @@ class SessionTransactions:
         if statement.isolation is not None:
             # Weaker levels get the stronger guarantee, as the SQL standard allows.
             level = SERIALIZABLE if statement.isolation == "SERIALIZABLE" else STRICT_SERIALIZABLE
-            self._variables.set("transaction_isolation", level, is_local=is_local)
+            self.set_mode(ISOLATION, level, is_local=is_local)
         if statement.access is not None:
             variable = READ_ONLY if is_local else DEFAULT_READ_ONLY
-            self._variables.set(
-                variable, "on" if statement.access == "READ ONLY" else "off", is_local=is_local
-            )
+            value = "on" if statement.access == "READ ONLY" else "off"
+            self.set_mode(variable, value, is_local=is_local)
+
+    def set_mode(self, variable: str, value: str | None, *, is_local: bool) -> None:
+        """Set a variable, which may be a mode of transactions. Raises ``TransactionModeFixed`` if
+        that would change how a block reads that has read or written, or let it write."""
+        change = _MODES.get(variable)
+        if change is not None and value is not None and self._has_used_modes:
+            is_stricter = variable == READ_ONLY and not self._variables.is_read_only
+            if not is_stricter and self._variables.would_change(variable, value):
+                raise TransactionModeFixed(change)
+        self._variables.set(variable, value, is_local=is_local)
+
+    @property
+    def _has_used_modes(self) -> bool:
+        block = self._block if not self._is_implicit else None
+        return block is not None and (block.read_at is not None or bool(block.writes))
 
     def _savepoint(self, name: str) -> Savepoint:
         if self._block is None or self._is_implicit:

@@ -287,8 +287,12 @@ scalar(
     "right",
     "The last characters; with a negative number, all but the first.",
     exact(((TEXT, INTEGER), TEXT)),
-    duckdb="right({0}, {1})",
-    spark="(CASE WHEN {1} >= 0 THEN right({0}, {1}) ELSE substring({0}, 1 - {1}) END)",
+    # of the smallest integer, whose negative is none, as PostgreSQL: nothing is cut off
+    duckdb="(CASE WHEN {1} = -2147483648 THEN {0} ELSE right({0}, {1}) END)",
+    spark=(
+        "(CASE WHEN {1} = -2147483648 THEN {0} WHEN {1} >= 0 THEN right({0}, {1}) "
+        "ELSE substring({0}, 1 - {1}) END)"
+    ),
 )
 for _name, _end in (("lpad", "start"), ("rpad", "end")):
     scalar(

@@ -78,8 +78,18 @@ def plan_query(
         case exp.Subquery():
             reject_unsupported(node, "this", "alias", "joins", "order", "limit", "offset", "with_")
             return plan_query(inside(node), context, outer, hints)
+        case nodes.Statement():
+            raise show_error()
         case _:
             raise UnsupportedSql(f"query {to_sql(node)[:80]} is not supported")
+
+
+def show_error() -> UnsupportedSql:
+    """The error for a SHOW that would list the objects of one moment for ever."""
+    return UnsupportedSql(
+        "SHOW is not supported in a definition, in a change of a table, nor in SUBSCRIBE",
+        hint="read a relation of mz_catalog, such as mz_objects",
+    )
 
 
 def with_ctes(node: exp.Expr, context: Context) -> Context:

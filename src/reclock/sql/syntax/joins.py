@@ -38,6 +38,8 @@ class JoinParser(TypeParser):
         )
         if is_bare and self._next.token_type == TokenType.L_PAREN:
             self.raise_error("Expected parentheses around VALUES", self._next)
+        if self._match_text_seq("LATERAL", "ROWS", "FROM", advance=False):
+            self._advance()  # functions may name what precedes them without the word
         table = super()._parse_table(*args, **options)
         if isinstance(table, exp.Table):
             table.set("only", None)  # it changes nothing: see table_name

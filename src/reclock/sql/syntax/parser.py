@@ -272,6 +272,20 @@ class StatementParser(QueryParser):
             return self.statement()
         return super()._parse_statement()
 
+    def _parse_wrapped_select(self, table: bool = False) -> exp.Expr | None:
+        # sqlglot calls this for what is in the parentheses of FROM
+        if table and self._curr.text.upper() == "SHOW" and self._lists_objects():
+            return self.statement()
+        return super()._parse_wrapped_select(table)
+
+    def _lists_objects(self) -> bool:
+        """Whether ``SHOW`` of objects is next, rather than a relation of that name."""
+        start, is_word = self._index, self._curr.token_type != TokenType.IDENTIFIER
+        self._advance()
+        phrase = self._longest(phrases_of("SHOW"))
+        self._retreat(start)
+        return is_word and phrase is not None and bool(phrase.units)
+
     def options(self, options: Mapping[str, Callable[[], object]]) -> None:
         """Options in parentheses, each by what reads its value."""
 

@@ -15,6 +15,7 @@ from reclock.sql.planning.statement import plan_node
 from reclock.sql.queries.context import Context
 from reclock.sql.queries.query import new_context, plan_query, with_names
 from reclock.sql.statements.query.as_of import plan_as_of
+from reclock.sql.statements.query.listings import with_listings
 from reclock.sql.statements.query.syntax import ExplainDefinitionStatement, ExplainStatement
 from reclock.sql.statements.query.values import Explain, ExplainDefinition, ExplainKind, Select
 from reclock.sql.syntax import nodes
@@ -34,7 +35,8 @@ def plan_query_within(node: nodes.QueryStatement, context: Context) -> Select:
 
 def _planned(node: nodes.QueryStatement, context: Context) -> Select:
     """The query before the optimizer's rules."""
-    query = with_names(plan_query(node.this, context), context)
+    query_node, context = with_listings(node.this, context)
+    query = with_names(plan_query(query_node, context), context)
     as_of = (
         plan_as_of(node.args["as_of"], context.session.parameters)
         if node.args.get("as_of") is not None

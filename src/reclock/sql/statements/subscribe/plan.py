@@ -25,6 +25,7 @@ from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, fold
 from reclock.sql.planning.registry import plans
 from reclock.sql.queries.index_keys import column_positions
+from reclock.sql.queries.query import show_error
 from reclock.sql.statements.query.as_of import plan_as_of
 from reclock.sql.statements.query.plan import plan_query_statement
 from reclock.sql.statements.query.values import Select
@@ -43,6 +44,8 @@ def plan_subscribe(
     query = node.args.get("query")
     if query is None:
         query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=tracked_copy(node.this)))
+    elif query.find(nodes.Statement) is not None:
+        raise show_error()
     select = _unfinished(
         plan_query_statement(
             nodes.QueryStatement(this=query, as_of=node.args.get("as_of")), catalog, session
