@@ -54,6 +54,22 @@ def test_what_changes_nothing_is_shown_as_it_was_set(session: Session) -> None:
     assert values(session, "RESET work_mem; SHOW work_mem") == ["4MB"]
 
 
+@pytest.mark.parametrize("style", ["ISO", "mdy, iso", "US", "ISO, NonEuropean"])
+def test_dates_are_read_with_the_month_before_the_day(session: Session, style: str) -> None:
+    values(session, f"SET datestyle = '{style}'")
+    assert values(session, "SHOW datestyle") == ["ISO, MDY"]
+    assert values(session, "SELECT '2/10/1997'::date::text") == ["1997-02-10"]
+
+
+@pytest.mark.parametrize("style", ["ISO, DMY", "YMD", "German", "SQL, MDY", ""])
+def test_a_style_in_which_dates_mean_something_else_is_refused(
+    session: Session, style: str
+) -> None:
+    with pytest.raises(ReclockError, match="invalid value for parameter") as refused:
+        values(session, f"SET datestyle = '{style}'")
+    assert refused.value.sqlstate == "22023"
+
+
 def test_a_client_has_settings_of_its_own(session: Session) -> None:
     values(session, "SET App.tenant = 'ada'; SET LOCAL app.other = '1'")
     assert values(session, "SHOW app.tenant") == ["ada"]

@@ -183,3 +183,6 @@ SELECT 1 AS p UNION SELECT 2 ORDER BY q
 SELECT * FROM w AS v (p, q, r)
 SELECT 1 FROM w RIGHT JOIN LATERAL generate_series(1, w.a) ON true
 SELECT ARRAY[]
+SELECT count(*) FROM t FOR UPDATE
+SELECT row_number() OVER (ORDER BY g) FROM t FOR SHARE
+SELECT generate_series(1, a) FROM t FOR UPDATE

@@ -48,6 +48,17 @@ def always(value: str, *same: str) -> Callable[[str], str]:
     return check
 
 
+_MONTH_FIRST = frozenset({"iso", "mdy", "us", "noneuro", "noneuropean"})
+
+
+def date_style(text: str) -> str:
+    """Accepts PostgreSQL's words for ISO 8601 and for reading the month before the day."""
+    words = {word for word in re.split(r"[\s,']+", text.lower()) if word}
+    if not words or not words <= _MONTH_FIRST:
+        raise ValueError("it is always ISO, MDY: write dates as in 2024-01-31")
+    return "ISO, MDY"
+
+
 _TIME_UNITS = {
     "us": Decimal("0.001"),
     "ms": Decimal(1),

@@ -14,6 +14,7 @@ from reclock.adapter.context.variable_values import (
     USER_SCHEMA,
     always,
     byte_size,
+    date_style,
     isolation_level,
     milliseconds,
     milliseconds_of,
@@ -201,8 +202,8 @@ VARIABLES = {
         Variable(
             "datestyle",
             "ISO, MDY",
-            "dates are written as in ISO 8601",
-            always("ISO, MDY", "ISO", "ISO, YMD", "ISO, DMY"),
+            "dates are written as in ISO 8601, and read with the month before the day",
+            date_style,
         ),
         Variable("default_table_access_method", "heap", "for clients that read it", always("heap")),
         Variable("default_transaction_isolation", STRICT_SERIALIZABLE, "for clients that read it"),

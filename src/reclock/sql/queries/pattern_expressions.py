@@ -12,7 +12,7 @@ from reclock.sql.queries.coercion import default_to_text
 from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar
 from reclock.sql.queries.operators import OPERATORS, WRITTEN_OPERATORS
 from reclock.sql.queries.overloads import negated, operator
-from reclock.sql.queries.planned import Planned, TypedExpr
+from reclock.sql.queries.planned import Planned, TypedExpr, Untyped
 from reclock.sql.syntax.dialect import to_sql
 
 
@@ -23,9 +23,10 @@ def _escape(node: exp.Escape, context: ExprContext) -> TypedExpr:
         return _similar(like, context, scalar(node.expression, context))
     if not isinstance(like, exp.Like | exp.ILike):
         raise UnsupportedSql(f"{to_sql(node)[:80]} is not supported")
-    operands = [
-        scalar(operand, context) for operand in (like.this, like.expression, node.expression)
-    ]
+    character = scalar(node.expression, context)
+    if not isinstance(character, Untyped | Literal):
+        raise UnsupportedSql("an ESCAPE that is not a constant is not supported")
+    operands = [scalar(like.this, context), scalar(like.expression, context), character]
     result = operator(OPERATORS[type(like)], operands, WRITTEN_OPERATORS[type(like)])
     return negated(result) if like.args.get("negate") else result
 

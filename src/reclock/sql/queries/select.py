@@ -137,6 +137,20 @@ def _check_locks(node: exp.Select) -> None:
         consume(lock)
 
 
+def _check_locked_rows(node: exp.Select, columns: _Columns[TypedExpr], *, is_grouped: bool) -> None:
+    """Raises ``UnsupportedSql`` if FOR UPDATE would be about rows that are not those of FROM."""
+    if not node.args.get("locks"):
+        return
+    kinds = {
+        "aggregate functions": is_grouped,
+        "window functions": any(has(value, InWindow) for value in columns.all),
+        "set-returning functions in the target list": has_rows(columns.all),
+    }
+    for kind, is_there in kinds.items():
+        if is_there:
+            raise UnsupportedSql(f"FOR UPDATE is not allowed with {kind}")
+
+
 def plan_block(node: exp.Select, context: Context, outer: Scope | None) -> Block:
     reject_unsupported(node, *_CLAUSES, "locks")
     _check_locks(node)
@@ -210,6 +224,7 @@ def _finish_select(
     is_grouped = bool(
         node.args.get("group") or columns.having or any(map(makes_groups, columns.all))
     )
+    _check_locked_rows(node, columns, is_grouped=is_grouped)
     if not is_grouped:
         columns, directions = _in_kept_order(node, columns, directions, relation.scope)
     _check_levels(node, sets, columns, context)

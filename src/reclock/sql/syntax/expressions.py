@@ -133,6 +133,14 @@ class QueryParser(CallParser):
             self.raise_error("Expected AND")
         return between
 
+    def _parse_escape(self, this: exp.Expr | None) -> exp.Expr | None:
+        if not self._match(TokenType.ESCAPE):
+            return this
+        character = self._parse_bitwise()
+        if character is None:
+            self.raise_error("Expected a character")
+        return self.expression(exp.Escape(this=this, expression=character))
+
     def _parse_value(self, values: bool = True) -> exp.Tuple | None:
         row = super()._parse_value(values)
         if row is not None and not row.expressions:
