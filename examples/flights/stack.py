@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 import random
 import secrets
@@ -20,7 +21,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ BIN = Path(sys.executable).parent
 DAG = "reclock_tick"
 USER = "admin"
 STARTUP_S = 180
+RESTART_INTERVAL_S = 60
 
 
 class StackError(Exception):
@@ -91,6 +93,28 @@ class Stack:
     password: str
     client: httpx.Client
     processes: list[subprocess.Popen[bytes]]
+    start: Callable[[list[str]], subprocess.Popen[bytes]]
+    """Starts a command that ends with the stack."""
+    restarted_at: dict[str, float] = field(default_factory=dict)
+
+    def restart_ended(self) -> list[str]:
+        """Start the processes again that have ended. Returns a line about each. StackError if one
+        ended within a minute of the last such start."""
+        lines: list[str] = []
+        for index, process in enumerate(self.processes):
+            if process.poll() is None:
+                continue
+            command: list[str] = process.args  # type: ignore[assignment]
+            name, now = _shown(command), time.monotonic()
+            if now - self.restarted_at.get(name, -math.inf) < RESTART_INTERVAL_S:
+                self.check()
+            self.restarted_at[name] = now
+            self.processes[index] = self.start(command)
+            log = _log_of(command, self.home / "logs")
+            lines.append(
+                f"`{name}` has ended, with status {process.returncode}, and is started again; see {log}"
+            )
+        return lines
 
     def check(self) -> None:
         """StackError if a process has ended: one would wait for what nobody does any more."""
@@ -133,21 +157,19 @@ def running(
     environment = os.environ | own | dict(settings or {})
     password = _password(airflow_home)
     with ExitStack() as stack:
-        spark = stack.enter_context(
-            _process(
-                [str(BIN / "reclock"), "spark", "--home", str(home), "--port", str(spark_port)],
-                environment,
-                logs,
-            )
+
+        def start(command: list[str]) -> subprocess.Popen[bytes]:
+            return stack.enter_context(_process(command, environment, logs))
+
+        spark = start(
+            [str(BIN / "reclock"), "spark", "--home", str(home), "--port", str(spark_port)]
         )
         options = ["--home", str(home), "--port", str(sql_port), "--http", str(http_port)]
-        server = stack.enter_context(
-            _process([str(BIN / "reclock"), "serve", *options], environment, logs)
-        )
+        server = start([str(BIN / "reclock"), "serve", *options])
         commands = [["db", "migrate"], *([["dags", "reserialize"], *before] if before else ())]
         _run_airflow(commands, environment, logs)
         started = [
-            stack.enter_context(_process([str(BIN / "airflow"), *arguments], environment, logs))
+            start([str(BIN / "airflow"), *arguments])
             for arguments in (
                 ["api-server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"],
                 ["scheduler", "--skip-serve-logs"],
@@ -156,11 +178,10 @@ def running(
             )
         ]
         # they end side by side, and are waited for one by one
-        stack.callback(_signal_all, [spark, server, *started])
+        processes = [spark, server, *started]
+        stack.callback(_signal_all, processes)
         client = stack.enter_context(httpx.Client(timeout=120))
-        made = Stack(
-            home, url, f"http://127.0.0.1:{http_port}", password, client, [spark, server, *started]
-        )
+        made = Stack(home, url, f"http://127.0.0.1:{http_port}", password, client, processes, start)
         _await(lambda: _is_open(spark_port) and _is_open(sql_port), [spark, server], logs)
         _await(lambda: _log_in(made), started, logs)
         _await(lambda: _is_ready(made), started, logs)

@@ -60,7 +60,8 @@ def main() -> int:
                 f"{arguments.home / 'buckets'}. Ctrl-C ends this."
             )
             while True:
-                stack.check()
+                for line in stack.restart_ended():
+                    console.print(f"[red]{line}[/red]")
                 time.sleep(1)
     except KeyboardInterrupt:
         return 0

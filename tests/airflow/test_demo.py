@@ -68,6 +68,42 @@ def test_what_a_killed_demo_has_started_ends_with_it(tmp_path: Path) -> None:
     eventually(lambda: not any(is_of_group(process, group) for process in psutil.process_iter()))
 
 
+ENDED = """
+import os, subprocess, sys
+from pathlib import Path
+from stack import Stack, StackError, _process
+from contextlib import ExitStack
+home = Path(sys.argv[1])
+(home / "logs").mkdir()
+with ExitStack() as started:
+    def start(command):
+        return started.enter_context(_process(command, dict(os.environ), home / "logs"))
+    processes = [start(["sleep", "600"]), start(["tail", "-f", "/dev/null"])]
+    stack = Stack(home, "", "", "", None, processes, start)
+    print(stack.restart_ended())
+    processes[0].kill()
+    processes[0].wait()
+    print(*stack.restart_ended())
+    print([process.poll() for process in processes], stack.restart_ended())
+    processes[0].kill()
+    processes[0].wait()
+    try:
+        stack.restart_ended()
+    except StackError as error:
+        print(error)
+"""
+
+
+def test_a_process_that_ends_is_started_again_unless_it_ends_at_once(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", ENDED, str(tmp_path)]
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=DEMO.parent)
+    nothing, again, alive, given_up, *_ = ended.stdout.splitlines()
+    assert nothing == "[]"
+    assert again.startswith("`sleep 600` has ended, with status -9, and is started again; see ")
+    assert alive == "[None, None] []"
+    assert given_up.startswith("`sleep 600` has ended, with status -9. The end of ")
+
+
 def is_of_group(process: psutil.Process, group: int) -> bool:
     try:
         return os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE

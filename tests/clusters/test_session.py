@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from reclock.clusters import connect, session
+from reclock.clusters import connect, jars, session
 from reclock.clusters.spark_options import configuration
 from reclock.config import Settings
-from reclock.errors import UnsafeSparkListener
+from reclock.errors import ConfigurationError, UnsafeSparkListener
 
 
 class Told:
@@ -66,6 +66,17 @@ def test_other_machines_need_a_token_to_use_spark(
     assert len(started) == 4
     assert "--conf=spark.connect.grpc.binding.address=0.0.0.0" in started[-1]
     assert not any("do-not-tell" in word for word in started[-1])
+
+
+def test_missing_jars_are_counted_and_only_the_first_are_named(tmp_path: Path) -> None:
+    settings = Settings.load(tmp_path).model_copy(update={"spark_jars": str(tmp_path)})
+    with pytest.raises(ConfigurationError) as raised:
+        configuration(settings)
+    assert raised.value.detail is not None
+    names, _, more = raised.value.detail.partition(" and ")
+    assert len(names.split(", ")) == 3
+    assert more == f"{len(jars.pinned()) - 3} more"
+    assert raised.value.hint == 'run "reclock jars"'
 
 
 def test_a_server_that_does_not_answer_is_named_without_its_token(tmp_path: Path) -> None:

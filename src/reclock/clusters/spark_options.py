@@ -32,6 +32,10 @@ page is the least memory of each sort, aggregate and broadcast relation, up to 6
 query of eight joins of small tables took 500 MB. A task has at most 8,192 pages, 32 GiB."""
 
 
+_SHOWN_JARS = 3
+"""How many of the missing jars an error names."""
+
+
 def configuration(settings: Settings) -> dict[str, str]:
     """Spark's settings for this environment, without the master. Raises ``ExtraNotInstalled``, and
     ``ConfigurationError`` if jars are missing."""
@@ -41,7 +45,8 @@ def configuration(settings: Settings) -> dict[str, str]:
     if absent:
         raise ConfigurationError(
             f'Spark jars are missing in "{folder}"',
-            detail=", ".join(jar.file_name for jar in absent),
+            detail=", ".join(jar.file_name for jar in absent[:_SHOWN_JARS])
+            + (f" and {more} more" if (more := len(absent) - _SHOWN_JARS) > 0 else ""),
             hint='run "reclock jars"',
         )
     options = {
