@@ -147,6 +147,23 @@ WIDE_NUMBERS = """
     CREATE TABLE wider (a numeric(1001, 2));
     CREATE TABLE wider (a numeric(0))
 """
+QUERIES_IN_PARENTHESES = """
+    CREATE TABLE words (a int, "values" int, "table" int);
+    INSERT INTO words (VALUES (1, 2), (3, 4));
+    INSERT INTO words (values, a) VALUES (5, 6) RETURNING *;
+    INSERT INTO words ("table") (VALUES (7));
+    INSERT INTO words ((SELECT 8, 9));
+    INSERT INTO words (TABLE words);
+    INSERT INTO words (SELECT 1, 2, 3 UNION ALL (VALUES (4, 5, 6))) RETURNING *;
+    SELECT * FROM words ORDER BY a, 2, 3;
+    CREATE RECURSIVE VIEW steps (n, "Twice") AS VALUES (1, 2) UNION ALL SELECT n + 1, "Twice" * 2 FROM steps WHERE n < 5;
+    SELECT * FROM steps ORDER BY n;
+    CREATE OR REPLACE RECURSIVE VIEW steps (n, "Twice") AS SELECT 7, 8 UNION SELECT n, 8 FROM steps;
+    TABLE steps;
+    CREATE RECURSIVE VIEW without_names AS SELECT 1;
+    CREATE RECURSIVE VIEW too_many (a, b) AS SELECT 1
+"""
+
 EXECUTED = """
     PREPARE p (int, text, numeric, date, int[], interval, timestamp) AS SELECT $1 + 1, $2 || '!', $3, $4, $5, $6::text, $7;
     EXECUTE p (1 + 1, upper('a') || 'b', 1.5 * 2, date '2020-01-31' + 1, ARRAY[1, 2 + 3], interval '1 day' * 3,
@@ -175,7 +192,7 @@ MESSAGES = ("23502", "23505", "23514", "21000", "42P10")
     "script",
     [
         *(KEYS, OTHER_KEYS, ON_CONFLICT, UPDATE, TYPES, EXECUTED),
-        *(ARRAYS, WORDS_OF_TIME, WIDE_NUMBERS),
+        *(ARRAYS, WORDS_OF_TIME, WIDE_NUMBERS, QUERIES_IN_PARENTHESES),
     ],
 )
 def test_statements_answer_as_in_postgresql(

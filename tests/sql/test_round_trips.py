@@ -123,6 +123,7 @@ STATEMENTS: dict[str, str] = {
     "SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE": "TransactionStatement",
     "CREATE VIEW v AS SELECT 1": "CreateViewStatement",
     "CREATE OR REPLACE VIEW v (a, b) AS SELECT 1, 2": "CreateViewStatement",
+    "CREATE OR REPLACE RECURSIVE VIEW s.v (a) AS SELECT 1": "CreateViewStatement",
     (
         "CREATE MATERIALIZED VIEW IF NOT EXISTS v IN CLUSTER other AS WITH x AS (SELECT 1) "
         "SELECT * FROM x"

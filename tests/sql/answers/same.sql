@@ -495,3 +495,8 @@ SELECT generate_series(1, a) AS s, generate_series(1, 2) AS h, count(*) FROM t G
 SELECT w.a, (SELECT count(*) FROM t GROUP BY generate_series(1, w.a) LIMIT 1) FROM w
 SELECT (SELECT max(a) FROM t) AS m, generate_series(1, (SELECT max(a) FROM w)) AS s, count(*) FROM t GROUP BY s
 SELECT b, right(b, -2147483648), left(b, -2147483648), right(b, -2147483647) FROM t
+SELECT count(*), b AS x, g AS y FROM t GROUP BY GROUPING SETS ((x, y), (y), ((x)))
+SELECT (a) AS x, count(*) FROM t GROUP BY (x) ORDER BY (count(*)), (x), (1)
+SELECT DISTINCT ON ((x)) a AS x FROM t ORDER BY (x)
+SELECT a FROM t UNION SELECT g FROM t ORDER BY (a)
+SELECT (ARRAY[1, 2, 3])[:a], (ARRAY[1, 2, 3])[:t.a + 1], (ARRAY[1, 2, 3])[a:], (ARRAY[1, 2, 3])[:] FROM t

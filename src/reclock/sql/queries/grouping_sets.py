@@ -67,6 +67,7 @@ def _key(
 ) -> TypedExpr:
     """The key that an expression of GROUP BY means: an item of the select list by its position or
     its name, or a value of the input."""
+    node = node.unnest() if isinstance(node, exp.Paren) else node
     position = item_at_position(node, items, "GROUP BY")
     if (
         isinstance(node, exp.Column)

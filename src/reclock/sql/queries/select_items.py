@@ -147,7 +147,7 @@ def _star(scope: Scope, qualifier: list[str]) -> list[SelectItem[Planned]]:
 def item_at_position(
     node: exp.Expr, items: Sequence[SelectItem[TypedExpr]], clause: str
 ) -> int | None:
-    inner = node.unnest() if isinstance(node, exp.Paren) else node
+    inner = node.unnest()
     if not isinstance(inner, exp.Literal):
         return None
     if inner.is_string or not inner.name.isdigit():
@@ -158,6 +158,7 @@ def item_at_position(
 
 
 def item_named(node: exp.Expr, items: Sequence[SelectItem[TypedExpr]], clause: str) -> int | None:
+    node = node.unnest()
     if not isinstance(node, exp.Column) or len(node.parts) > 1 or isinstance(node.this, exp.Star):
         return None
     named = [i for i, item in enumerate(items) if item.name == fold(node.this)]

@@ -67,6 +67,10 @@ class QueryParser(CallParser):
         TokenType.PIPE_SLASH: lambda self: self._call_of_operand("sqrt"),
         TokenType.DPIPE_SLASH: lambda self: self._call_of_operand("cbrt"),
     }
+    # sqlglot takes `:name` for one too, which stands behind `[` for the upper end of a slice
+    PLACEHOLDER_PARSERS: ClassVar[dict[Any, Any]] = {
+        TokenType.PARAMETER: MaterializeParser.PLACEHOLDER_PARSERS[TokenType.PARAMETER]
+    }
     NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[Any, Any]] = {
         "CASE": MaterializeParser.NO_PAREN_FUNCTION_PARSERS["CASE"],
         "ANY": MaterializeParser.NO_PAREN_FUNCTION_PARSERS["ANY"],

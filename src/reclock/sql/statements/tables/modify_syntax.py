@@ -79,6 +79,19 @@ def _is_alias(parser: StatementParser) -> bool:
     return parser.token.token_type in parser.ID_VAR_TOKENS and word not in ("SET", "RETURNING")
 
 
+def _is_query_next(parser: StatementParser) -> bool:
+    """Whether the parenthesis that is next begins a query, and no list of columns."""
+    parenthesis = parser.index
+    parser.advance()
+    is_query = (
+        parser.token.token_type in (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN)
+        or parser.sees("VALUES", "(")
+        or (parser.sees("TABLE") and parser.next_token.token_type is not TokenType.R_PAREN)
+    )
+    parser.retreat(parenthesis)
+    return is_query
+
+
 @parses("INSERT")
 def insert(parser: StatementParser) -> InsertStatement:
     parser.expect("INTO")
@@ -86,10 +99,7 @@ def insert(parser: StatementParser) -> InsertStatement:
     if parser.accept_token(TokenType.ALIAS):
         table.set("alias", exp.TableAlias(this=parser.name()))
     columns = None
-    if parser.sees_token(TokenType.L_PAREN) and parser.next_token.token_type not in (
-        TokenType.SELECT,
-        TokenType.WITH,
-    ):
+    if parser.sees_token(TokenType.L_PAREN) and not _is_query_next(parser):
         columns = parser.wrapped_list(StatementParser.name)
     overriding = None
     if parser.accept("OVERRIDING"):

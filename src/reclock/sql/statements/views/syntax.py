@@ -87,6 +87,25 @@ def create_view(parser: StatementParser) -> CreateViewStatement:
     )
 
 
+@parses("CREATE [OR REPLACE] RECURSIVE VIEW")
+def create_recursive_view(parser: StatementParser) -> CreateViewStatement:
+    """The view of WITH RECURSIVE in which the query has the view's name and columns."""
+    name = parser.object_name()
+    columns = parser.wrapped_list(StatementParser.name)
+    if not parser.accept_token(TokenType.ALIAS):
+        parser.raise_error("Expected AS")
+    alias = exp.TableAlias(this=name.this.copy(), columns=[column.copy() for column in columns])
+    step = exp.CTE(this=parser.query(), alias=alias)
+    query = exp.Select(
+        expressions=[exp.Column(this=column.copy()) for column in columns],
+        from_=exp.From(this=exp.Table(this=name.this.copy())),
+        with_=exp.With(expressions=[step], recursive=True),
+    )
+    return CreateViewStatement(
+        this=name, replace="REPLACE" in parser.phrase, columns=columns, query=query
+    )
+
+
 @parses("CREATE DEFAULT INDEX")
 def create_default_index(parser: StatementParser) -> CreateIndexStatement:
     cluster = parser.in_cluster()
