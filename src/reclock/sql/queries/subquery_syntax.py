@@ -26,10 +26,11 @@ def inside(node: exp.Subquery) -> exp.Expr:
     """The query within the parentheses, with the clauses after them, which are its own: ``(SELECT a
     FROM t LIMIT 1) ORDER BY a`` is ``SELECT a FROM t ORDER BY a LIMIT 1``. Raises
     ``SqlSyntaxError`` if it has such a clause already."""
-    if not any(node.args.get(clause) for clause in _CLAUSES):
-        return node.this
-    node = tracked_copy(node)
     query: exp.Expr = node.this
+    if not any(node.args.get(clause) for clause in _CLAUSES):
+        return query
+    node = tracked_copy(node)
+    query = node.this
     if isinstance(query, exp.Subquery) and not query.args.get("with_"):
         reject_unsupported(query, "this", *_CLAUSES)
         query = inside(query)
