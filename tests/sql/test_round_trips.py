@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from sqlglot import exp
 
+from reclock.errors import SqlSyntaxError
 from reclock.sql.syntax import nodes
 from reclock.sql.syntax.dialect import to_sql
 from reclock.sql.syntax.parse import parse, parse_one
@@ -241,6 +242,7 @@ STATEMENTS: dict[str, str] = {
     "COPY (SELECT a FROM t AS OF 5) TO STDOUT WITH (FORMAT = csv)": "CopyStatement",
     "COPY t (a) TO 'f' WITH (MAX FILE SIZE = '16MB', FORMAT parquet)": "CopyStatement",
     "COPY (SELECT 1 AS a) TO 's3://b/f' WITH (AWS CONNECTION = d.s.c, FORMAT = 'csv')": "CopyStatement",
+    "SELECT * FROM t AS options(expected, b)": "QueryStatement",
     "SHOW TABLES": "ShowObjectsStatement",
     "SELECT name FROM (SHOW TABLES FROM s LIKE 'a%') AS t, (SHOW CREATE VIEW v)": "QueryStatement",
     "SHOW CREATE TABLE s.t": "ShowCreateStatement",
@@ -459,3 +461,19 @@ def test_several_statements_are_told_apart_with_their_text_and_place() -> None:
         ("SELECT ';'", text.index("SELECT ';'") + 1),
     ]
     assert parse("") == parse("; /* nothing */ ;") == []
+
+
+def test_hints_of_how_large_groups_are_change_no_query() -> None:
+    hinted = (
+        "SELECT DISTINCT ON (a) a, sum(b) AS s FROM (SELECT * FROM t OPTIONS (LIMIT INPUT GROUP "
+        "SIZE = 5) LIMIT 9) AS x GROUP BY a HAVING sum(b) > 1 OPTIONS (AGGREGATE INPUT GROUP SIZE "
+        "= 1000, DISTINCT ON INPUT GROUP SIZE 20, EXPECTED GROUP SIZE = 3) ORDER BY a LIMIT 3"
+    )
+    plain = (
+        "SELECT DISTINCT ON (a) a, sum(b) AS s FROM (SELECT * FROM t LIMIT 9) AS x GROUP BY a "
+        "HAVING sum(b) > 1 ORDER BY a LIMIT 3"
+    )
+    assert to_sql(parse_one(hinted)) == plain
+    for size in ("0.1", "'many'", ""):
+        with pytest.raises(SqlSyntaxError):
+            parse_one(f"SELECT a FROM t GROUP BY a OPTIONS (EXPECTED GROUP SIZE = {size})")

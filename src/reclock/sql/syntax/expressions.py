@@ -372,7 +372,7 @@ class QueryParser(CallParser):
         return nodes.AsOfClause(this=self._parse_disjunction() or self.missing(), at_least=at_least)
 
     def _parse_table_alias(self, alias_tokens: object = None) -> exp.TableAlias | None:
-        if self.is_as_of():
+        if self.is_as_of() or self._gives_sizes():
             return None
         return self._record_alias() or super()._parse_table_alias(alias_tokens)  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""Joins and VALUES in FROM, as PostgreSQL writes them."""
+"""Joins and VALUES in FROM, as PostgreSQL writes them; hints of how large groups are."""
 
 from __future__ import annotations
 
@@ -8,6 +8,13 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.sql.syntax.types import TypeParser
+
+_SIZED = (
+    ("EXPECTED", "GROUP", "SIZE"),
+    ("AGGREGATE", "INPUT", "GROUP", "SIZE"),
+    ("DISTINCT", "ON", "INPUT", "GROUP", "SIZE"),
+    ("LIMIT", "INPUT", "GROUP", "SIZE"),
+)
 
 
 class JoinParser(TypeParser):
@@ -29,6 +36,29 @@ class JoinParser(TypeParser):
         if not columns:
             self.raise_error("Expected the name of a column", self._prev)
         return columns
+
+    def _parse_query_modifiers(  # type: ignore[override]
+        self, this: exp.Expr | None
+    ) -> exp.Expr | None:
+        query = super()._parse_query_modifiers(this)
+        if not isinstance(query, exp.Select) or not self._gives_sizes():
+            return query
+        self._advance()
+        self._parse_wrapped_csv(self._parse_size)
+        return super()._parse_query_modifiers(query)
+
+    def _gives_sizes(self) -> bool:
+        """Whether Materialize's hints of how large groups are come next. They change no answer."""
+        return any(self._match_text_seq("OPTIONS", "(", *words, advance=False) for words in _SIZED)
+
+    def _parse_size(self) -> exp.Expr | None:
+        if not any(self._match_text_seq(*words) for words in _SIZED):
+            self.raise_error("Expected the size of a group")
+        self._match(TokenType.EQ)
+        size = self._parse_number()
+        if size is None or not size.name.isdigit():
+            self.raise_error("Expected a whole number")
+        return size
 
     def _parse_table(self, *args: Any, **options: Any) -> exp.Expr | None:
         is_bare = self._curr.token_type == TokenType.VALUES and self._prev.token_type in (
