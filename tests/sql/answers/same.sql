@@ -500,3 +500,4 @@ SELECT (a) AS x, count(*) FROM t GROUP BY (x) ORDER BY (count(*)), (x), (1)
 SELECT DISTINCT ON ((x)) a AS x FROM t ORDER BY (x)
 SELECT a FROM t UNION SELECT g FROM t ORDER BY (a)
 SELECT (ARRAY[1, 2, 3])[:a], (ARRAY[1, 2, 3])[:t.a + 1], (ARRAY[1, 2, 3])[a:], (ARRAY[1, 2, 3])[:] FROM t
+SELECT array_position(ARRAY['a', b], NULL, NULL), array_position(NULL::text[], b, NULL) FROM t WHERE b IS NOT NULL

@@ -127,7 +127,8 @@ def _position_from(engine: str) -> Writer:
             first = f"array_min(filter({positions}, i -> i >= {start}))"
         null = raised(engine, "22004", "'initial position must not be null'")
         return (
-            f"CAST(CASE WHEN {site.arguments[0]} IS NOT NULL AND {start} IS NULL THEN {null} "
+            f"CAST(CASE WHEN {site.arguments[0]} IS NOT NULL AND {site.arguments[1]} IS NOT NULL "
+            f"AND {start} IS NULL THEN {null} "
             f"ELSE {first} END AS {type_sql(engine, site.result)})"
         )
 
