@@ -501,3 +501,4 @@ SELECT DISTINCT ON ((x)) a AS x FROM t ORDER BY (x)
 SELECT a FROM t UNION SELECT g FROM t ORDER BY (a)
 SELECT (ARRAY[1, 2, 3])[:a], (ARRAY[1, 2, 3])[:t.a + 1], (ARRAY[1, 2, 3])[a:], (ARRAY[1, 2, 3])[:] FROM t
 SELECT array_position(ARRAY['a', b], NULL, NULL), array_position(NULL::text[], b, NULL) FROM t WHERE b IS NOT NULL
+SELECT date_trunc(NULL::text, NULL::timestamp), date_trunc(b, NULL::timestamp), date_trunc(b, NULL::timestamptz) FROM t

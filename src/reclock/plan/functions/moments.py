@@ -165,7 +165,10 @@ def _truncate(engine: str) -> Writer:
         if unit in _YEARS:
             year = _YEARS[unit].format(field(engine, unit, site.arguments[1]))
             function = "make_timestamp" if engine == "duckdb" else "make_timestamp_ntz"
-            return f"CAST({function}({year}, 1, 1, 0, 0, 0) AS {type_sql(engine, site.result)})"
+            return (
+                f"CAST({function}(CAST({year} AS INT), 1, 1, 0, 0, 0) AS "
+                f"{type_sql(engine, site.result)})"
+            )
         return (
             f"CAST(date_trunc('{unit.removesuffix('s')}', {site.arguments[1]}) AS "
             f"{type_sql(engine, site.result)})"
