@@ -191,7 +191,8 @@ def _by_word(engine: str, site: Site, values: Mapping[str, str]) -> str:
         words = [unit, *(word for word, synonym in _SYNONYMS.items() if synonym == unit)]
         cases.append(f"WHEN {word} IN ({', '.join(map(repr, words))}) THEN {value}")
     message = f"'unit \"', {site.arguments[0]}, '\" not recognized for type {site.types[1]}'"
-    cases.append(f"WHEN {word} IS NOT NULL THEN {raised(engine, '22023', message)}")
+    is_wrong = f"{word} IS NOT NULL AND {site.arguments[1]} IS NOT NULL"
+    cases.append(f"WHEN {is_wrong} THEN {raised(engine, '22023', message)}")
     return f"(CASE {' '.join(cases)} END)"
 
 
