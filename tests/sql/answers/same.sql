@@ -502,3 +502,5 @@ SELECT a FROM t UNION SELECT g FROM t ORDER BY (a)
 SELECT (ARRAY[1, 2, 3])[:a], (ARRAY[1, 2, 3])[:t.a + 1], (ARRAY[1, 2, 3])[a:], (ARRAY[1, 2, 3])[:] FROM t
 SELECT array_position(ARRAY['a', b], NULL, NULL), array_position(NULL::text[], b, NULL) FROM t WHERE b IS NOT NULL
 SELECT date_trunc(NULL::text, NULL::timestamp), date_trunc(b, NULL::timestamp), date_trunc(b, NULL::timestamptz) FROM t
+SELECT 1e3+1e3, -1E3-1e+2, 1.5e3+a, .5e1-2.e1, ARRAY[1e1-1, 2e0+1], a FROM t
+SELECT 0xFF, 0o17, 0b101, 1_000, 0x1F_FF, 1_000.5_5e1_0, 0XFFFFFFFFFF, 0x_f - 0B1, a + 0x10 FROM t LIMIT 0b11

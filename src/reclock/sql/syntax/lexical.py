@@ -4,8 +4,8 @@ error."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from string import hexdigits
 
 from sqlglot.tokenizer_core import Token, TokenType
@@ -15,25 +15,60 @@ from reclock.errors import SqlSyntaxError
 _ESCAPE = re.compile(
     r"\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))|''", re.DOTALL
 )
+_DECIMAL = r"\d(?:_?\d)*"
+_NUMBER = re.compile(
+    r"0[xX](?:_?[0-9a-fA-F])+|0[oO](?:_?[0-7])+|0[bB](?:_?[01])+"
+    rf"|(?:{_DECIMAL}\.?(?:{_DECIMAL})?|\.{_DECIMAL})(?:[eE][+-]?{_DECIMAL})?",
+    re.ASCII,
+)
+_IN_WORD = re.compile(r"[^\W\d]|_")
+_NUMBERS = (TokenType.NUMBER, TokenType.HEX_STRING, TokenType.BIT_STRING)
+"""What sqlglot takes a number for: ``0xff`` and ``x'ff'`` are the same to it."""
 _CONTROL = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
-def check_numbers(tokens: Sequence[Token], text: str) -> None:
-    """Raises ``SqlSyntaxError`` for a letter or underscore right after a number, as in ``1_000``:
-    it is not an alias."""
-    for number, following in pairwise(tokens):
-        if number.token_type is not TokenType.NUMBER or following.start != number.end + 1:
+def read_numbers(
+    tokens: list[Token], text: str, tokenize: Callable[[str], list[Token]]
+) -> list[Token]:
+    """The tokens with numbers as PostgreSQL reads them: ``1e3+2`` is a sum, where sqlglot takes every
+    sign behind an exponent for a part of the number; ``0xff``, ``0o17``, ``0b101`` and ``1_000``
+    are numbers."""
+    for index, token in enumerate(tokens):
+        number = _NUMBER.match(text, token.start) if token.token_type in _NUMBERS else None
+        if number is None:
             continue
-        first = text[following.start]
-        if first.isalpha() or first == "_":
-            junk = text[number.start : following.end + 1]
-            hint = (
-                "write numbers in decimal digits, without underscores; put a space before an alias"
-            )
+        end, length = number.end(), token.end + 1 - number.start()
+        token.token_type, token.text, token.end = TokenType.NUMBER, _decimal(number[0]), end - 1
+        if len(number[0]) == length:
+            continue
+        following = tokenize(text[end:])
+        for each in following:
+            each.start += end
+            each.end += end
+        return [*tokens[: index + 1], *following]
+    return tokens
+
+
+def _decimal(number: str) -> str:
+    """The number in decimal digits."""
+    digits = number.replace("_", "")
+    return digits if digits[1:2].lower() not in ("x", "o", "b") else str(int(digits, 0))
+
+
+def check_numbers(tokens: Sequence[Token], text: str) -> None:
+    """Raises ``SqlSyntaxError`` for a letter or underscore right after a number, as in ``1a``: it
+    is not an alias."""
+    for token, following in zip_longest(tokens, tokens[1:]):
+        end = token.end
+        if token.token_type is TokenType.NUMBER and following is not None:
+            is_joined = following.start == end + 1 and _IN_WORD.match(text, following.start)
+            end = following.end if is_joined else end
+        is_misread = token.token_type is TokenType.IDENTIFIER and text[token.start].isdigit()
+        if end > token.end or is_misread:  # sqlglot takes `0xg` for a quoted name
             raise SqlSyntaxError(
-                f'trailing junk after numeric literal at or near "{junk}"',
-                position=number.start + 1,
-                hint=hint,
+                f'trailing junk after numeric literal at or near "{text[token.start : end + 1]}"',
+                position=token.start + 1,
+                hint="put a space before an alias",
             )
 
 

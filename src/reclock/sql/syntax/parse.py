@@ -13,7 +13,12 @@ from reclock.sql.syntax import nodes
 from reclock.sql.syntax.consumption import track
 from reclock.sql.syntax.dialect import Reclock, to_sql
 from reclock.sql.syntax.function_bodies import is_in_body, with_bodies
-from reclock.sql.syntax.lexical import check_numbers, read_escapes, read_unicode_strings
+from reclock.sql.syntax.lexical import (
+    check_numbers,
+    read_escapes,
+    read_numbers,
+    read_unicode_strings,
+)
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.words import Rejected
 
@@ -70,7 +75,7 @@ def _tokenize(text: str) -> list[Token]:
             "a statement cannot hold a null character", position=text.index("\0") + 1
         )
     try:
-        tokens = list(_DIALECT.tokenize(text))
+        tokens = _lexed(text)
     except TokenError as error:
         raise SqlSyntaxError(
             "a quote or comment is not closed, or a character has no meaning",
@@ -83,6 +88,10 @@ def _tokenize(text: str) -> list[Token]:
         if token.token_type is TokenType.IDENTIFIER and not token.text:
             raise SqlSyntaxError("zero-length delimited identifier", position=token.start + 1)
     return tokens
+
+
+def _lexed(text: str) -> list[Token]:
+    return read_numbers(list(_DIALECT.tokenize(text)), text, _lexed)
 
 
 def _statements(tokens: list[Token]) -> Iterator[list[Token]]:
