@@ -152,13 +152,13 @@ class UnknownObject(ReclockError):
 
 
 class NoSchemaSelected(ReclockError):
-    """An object without a schema in its name cannot be created: no schema of `search_path`
-    exists."""
+    """An object without a schema in its name cannot be created, and objects are not shown: no schema
+    of `search_path` exists."""
 
     sqlstate = "3F000"
 
-    def __init__(self) -> None:
-        super().__init__("no schema has been selected to create in", hint="see SHOW search_path")
+    def __init__(self, purpose: str = "create in") -> None:
+        super().__init__(f"no schema has been selected to {purpose}", hint="see SHOW search_path")
 
 
 _UNKNOWN = {"schema": "3F000", "database": "3D000", "function": "42883"}

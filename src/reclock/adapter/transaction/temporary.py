@@ -25,6 +25,8 @@ from reclock.runtime.environment import Environment
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName
+from reclock.sql.statements.objects.plan import renamed
+from reclock.sql.statements.schemas.moved_text import with_moved_names
 from reclock.sql.syntax.temporary import TEMPORARY_SCHEMA
 
 _SCHEMA_ID = -1
@@ -37,6 +39,8 @@ class TemporaryState:
 
     items: tuple[Item, ...] = ()
     rows: Mapping[GlobalId, pa.Table] = field(default_factory=dict)
+    names: Mapping[GlobalId, QualifiedName] = field(default_factory=dict)
+    """The names that the definitions of the items have for objects of the environment."""
 
     def rows_of(self, table: RelationEntry) -> pa.Table:
         rows = self.rows.get(table.id)
@@ -52,7 +56,8 @@ class TemporaryObjects:
         self._planned: tuple[PlannerCatalog, TemporaryState, PlannerCatalog] | None = None
 
     def over(self, catalog: PlannerCatalog) -> PlannerCatalog:
-        """``catalog`` with the temporary objects. A view whose input was dropped is left out."""
+        """``catalog`` with the temporary objects. A view whose input was dropped is left out, and
+        one whose input got another name follows it."""
         if not self.state.items:
             return catalog
         if (
@@ -60,7 +65,11 @@ class TemporaryObjects:
             or self._planned[0] is not catalog
             or self._planned[1] is not self.state
         ):
-            self._planned = (catalog, self.state, self._over(catalog))
+            items = _following(self.state, catalog)
+            self.state = replace(self.state, items=items)
+            planned = self._over(catalog)
+            self.state = replace(self.state, names=_names(self.state, planned))
+            self._planned = (catalog, self.state, planned)
         return self._planned[2]
 
     def create(
@@ -110,9 +119,8 @@ class TemporaryObjects:
 
     def _set_items(self, items: list[Item]) -> None:
         ids = {item.id for item in items}
-        self.state = TemporaryState(
-            tuple(items), {id: rows for id, rows in self.state.rows.items() if id in ids}
-        )
+        rows = {id: rows for id, rows in self.state.rows.items() if id in ids}
+        self.state = replace(self.state, items=tuple(items), rows=rows)
 
     def _over(self, catalog: PlannerCatalog) -> PlannerCatalog:
         assert catalog.snapshot is not None
@@ -129,3 +137,49 @@ def _with(snapshot: CatalogSnapshot, items: tuple[Item, ...] | list[Item]) -> Ca
     for item in items:
         snapshot = snapshot.with_change(None, item)
     return snapshot
+
+
+def _following(state: TemporaryState, catalog: PlannerCatalog) -> tuple[Item, ...]:
+    """The items with the new names of what was renamed or moved since they were planned."""
+    moved: dict[QualifiedName, QualifiedName] = {}
+    for id, name in state.names.items():
+        entry = catalog.entry(id)
+        if entry is not None and entry.name != name:
+            moved[name] = entry.name
+    if not moved:
+        return state.items
+    return tuple(
+        replace(item, create_sql=_with_names(item.create_sql, moved)) for item in state.items
+    )
+
+
+def _with_names(create_sql: str | None, moved: Mapping[QualifiedName, QualifiedName]) -> str | None:
+    """The definition with the new name of each object, also if two of them swap theirs."""
+    if create_sql is None:
+        return None
+    between = {name: name.sibling(f"{name.item} {number}") for number, name in enumerate(moved)}
+    for name, unused in between.items():
+        create_sql = renamed(create_sql, name, unused)
+    for name, to in moved.items():
+        schema, unused = (name.database or "", name.schema), between[name]
+        target = QualifiedName(to.database, to.schema, unused.item)
+        if target != unused:
+            to_schema = to.database or "", to.schema
+            create_sql = (
+                with_moved_names(create_sql, schema, to_schema, {unused.item}) or create_sql
+            )
+        create_sql = renamed(create_sql, target, to)
+    return create_sql
+
+
+def _names(state: TemporaryState, catalog: PlannerCatalog) -> dict[GlobalId, QualifiedName]:
+    """The names of what the items read or use. Those of an item that cannot be planned stay as they
+    were."""
+    names = dict(state.names)
+    for item in state.items:
+        entry = catalog.entry(item.id)
+        for id in entry.depends_on if entry is not None else ():
+            used = catalog.entry(id)
+            if used is not None and used.name.database is not None:
+                names[id] = used.name
+    return names

@@ -8,7 +8,7 @@ from typing import Any
 
 from reclock.algebra.relations import BIGINT, BOOLEAN, TEXT, ScalarType
 from reclock.catalog.objects import ItemType
-from reclock.errors import SqlSyntaxError, UnknownObject
+from reclock.errors import NoSchemaSelected, SqlSyntaxError, UnknownObject
 from reclock.sql.catalog.entries import ConnectionEntry, Entry, RelationEntry, Scope
 from reclock.sql.catalog.lookups import snapshot_of
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -53,9 +53,14 @@ class _Place:
 
     @property
     def scope(self) -> Scope:
-        """The schema of FROM, or the first one of the search path."""
+        """The schema of FROM, or the first one of the search path that exists. Raises
+        ``NoSchemaSelected``."""
         if self.within is None:
-            return self.catalog.scope(self.session.search_path[:1], self.session)
+            session = self.session
+            existing = self.catalog.existing_schemas(session.search_path, session.database)
+            if not existing:
+                raise NoSchemaSelected("show")
+            return self.catalog.scope(existing[:1], session)
         if len(self.within) > 2:
             raise SqlSyntaxError("the name of a schema has at most two parts")
         return self.catalog.scope(self.within, self.session)
