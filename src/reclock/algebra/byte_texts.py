@@ -6,10 +6,12 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import hmac
 import re
 
 from reclock.errors import ConversionError
 
+_ALGORITHMS = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512")
 _LINE = 76
 _ESCAPED = re.compile(rb"\\(?:([0-3][0-7]{2})|(\\)|(.?))", re.DOTALL)
 _BLANKS = re.compile(r"[ \t\n\r]")
@@ -120,8 +122,22 @@ def check_utf8(encoding: str) -> None:
 
 
 def digest(digits: str, algorithm: str) -> str:
-    """A hash of the SHA-2 family, in hexadecimal."""
-    return hashlib.new(algorithm, bytes.fromhex(digits)).hexdigest()
+    """``digest`` of pgcrypto, in hexadecimal. Raises ``ConversionError``."""
+    return hashlib.new(_algorithm(algorithm), bytes.fromhex(digits)).hexdigest()
+
+
+def keyed_digest(digits: str, key: str, algorithm: str) -> str:
+    """``hmac`` of pgcrypto (RFC 2104), in hexadecimal. Raises ``ConversionError``."""
+    return hmac.digest(bytes.fromhex(key), bytes.fromhex(digits), _algorithm(algorithm)).hex()
+
+
+def _algorithm(name: str) -> str:
+    if name.lower() not in _ALGORITHMS:
+        raise ConversionError(
+            f'Cannot use "{name}": No such hash algorithm',
+            hint=f"there are {', '.join(_ALGORITHMS)}",
+        )
+    return name.lower()
 
 
 # --- PostgreSQL's hash_bytes(): Bob Jenkins's lookup3 ---

@@ -12,6 +12,7 @@ from reclock.algebra.byte_texts import (
     encoded,
     extended_hash_of_text,
     hash_of_text,
+    keyed_digest,
     of_literal,
     text_of,
 )
@@ -31,7 +32,8 @@ TEXT_FUNCTIONS: Mapping[str, PythonFunction] = {
     "text_of": PythonFunction(or_failure(text_of), (TEXT, TEXT), TEXT),
     "bytes_of": PythonFunction(or_failure(bytes_of), (TEXT, TEXT), TEXT),
     "bytes_of_literal": PythonFunction(or_failure(of_literal), (TEXT,), TEXT),
-    "digest": PythonFunction(digest, (TEXT, TEXT), TEXT),
+    "digest": PythonFunction(or_failure(digest), (TEXT, TEXT), TEXT),
+    "keyed_digest": PythonFunction(or_failure(keyed_digest), (TEXT, TEXT, TEXT), TEXT),
     "hash_of_text": PythonFunction(hash_of_text, (TEXT,), INTEGER),
     "extended_hash_of_text": PythonFunction(extended_hash_of_text, (TEXT, TEXT), TEXT),
     "bytes_position": PythonFunction(byte_strings.position, (TEXT, TEXT), INTEGER),

@@ -55,6 +55,17 @@ def _hashed(engine: str, bits: int) -> Writer:
     return write
 
 
+def _digested(engine: str, function: str) -> Writer:
+    """The hash that the Python function answers, of the digits of all arguments but the last."""
+
+    def write(site: Site) -> str:
+        *values, algorithm = site.arguments
+        digits = [f"hex({value})" for value in values]
+        return f"unhex({checked(engine, json_call(function, *digits, algorithm))})"
+
+    return write
+
+
 def _part(engine: str) -> Writer:
     """As of text, with two digits a byte."""
 
@@ -168,6 +179,18 @@ for _bits in (224, 256, 384, 512):
         exact(((BYTEA,), BYTEA)),
         **_for_engines(_hashed, _bits),
     )
+scalar(
+    "digest",
+    "The hash of bytes, or of a text in UTF-8, by the algorithm of that name, such as `sha256`.",
+    exact(((TEXT, TEXT), BYTEA), ((BYTEA, TEXT), BYTEA)),
+    **_for_engines(_digested, "digest"),
+)
+scalar(
+    "hmac",
+    "The hash of bytes or a text with a key, by the algorithm of that name (RFC 2104).",
+    exact(((TEXT, TEXT, TEXT), BYTEA), ((BYTEA, BYTEA, TEXT), BYTEA)),
+    **_for_engines(_digested, "keyed_digest"),
+)
 scalar(
     "bytes substring",
     "The part of bytes from an index, counted from 1, to the end or of a length.",

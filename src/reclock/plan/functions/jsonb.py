@@ -40,6 +40,7 @@ _PYTHON = frozenset(
         *("->", "->>", "#>", "#>>", "to_jsonb", "object of pairs"),
         *("to_timestamp", "to_char", "to_number"),
         *("encode", "decode", "convert_from", "convert_to", "sha224", "sha384", "sha512"),
+        *("digest", "hmac"),
         *("hashtext", "hashtextextended", "bit_count", "crc32", "crc32c", "set_bit"),
         *("normalize", "is_normalized", "gamma", "lgamma", "erf", "erfc", "factorial"),
     }

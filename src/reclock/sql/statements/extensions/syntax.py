@@ -52,7 +52,7 @@ def create_extension(parser: StatementParser) -> Statement:
     raise UnsupportedSql(
         f'extension "{parser.word("the name of an extension").name}" is not available',
         detail="Reclock has no extensions; all functions are built in.",
-        hint="leave the statement out; uuid_generate_v4() and sha224() to sha512() are there",
+        hint="leave the statement out; uuid_generate_v4(), digest() and hmac() are there",
     )
 
 
