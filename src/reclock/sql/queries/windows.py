@@ -186,12 +186,14 @@ def _frame(spec: exp.WindowSpec, order: Sequence[TypedExpr], context: ExprContex
         for bound, side, which in zip((first, last), sides, ("starting", "ending"), strict=True)
     )
     excludes = excluded.name.upper().replace("NO OTHERS", "") if excluded is not None else ""
-    if kind == "ROWS" and excludes in ("GROUP", "TIES"):
+    is_whole = start is None and end is None  # rows and ranges are the same then
+    is_range = kind != "ROWS" or (is_whole and excludes in ("GROUP", "TIES"))
+    if not is_range and excludes in ("GROUP", "TIES"):
         # the order of rows is made total, so that the answer is definite: there are no peers in it
         raise UnsupportedSql(
             f"EXCLUDE {excludes} in a frame of ROWS is not supported", hint="use RANGE or GROUPS"
         )
-    return Frame(start, end, is_range=kind != "ROWS", excludes=excludes)
+    return Frame(start, end, is_range=is_range, excludes=excludes)
 
 
 def _counts_groups(spec: exp.WindowSpec | None) -> bool:
