@@ -13,12 +13,12 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import reclock
-from reclock.adapter.query.file_parts import FilePart, UpdateRange
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN
 from reclock.algebra.timestamps import Timestamp
 from reclock.client.embedded import EmbeddedClient
 from reclock.collections.compaction import compact
 from reclock.collections.tables import table_id
+from reclock.compute.reads.file_part import FilePart, UpdateRange
 
 INSERT = (
     "INSERT INTO {table} SELECT n, n % 3, chr(97 + {n}) FROM generate_series({n}, {n} + 3) AS n"

@@ -12,11 +12,13 @@ import pyarrow as pa
 from reclock.client.change_stream import ChangeStream
 from reclock.client.query_result import QueryResult
 from reclock.client.statements import ChangesRequest, Params, Time, query_text, relation_name
+from reclock.errors import UnsupportedSql
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
+    from reclock.compute.reads.file_part import FilePart, UpdateRange
     from reclock.pipeline.tick_reports import TickReport
 
 
@@ -59,6 +61,24 @@ class Client(ABC):
         """
         request = ChangesRequest(query, params, as_of, up_to, snapshot, has_progress=False)
         return self._batches(request.text(), params)
+
+    def file_parts(
+        self,
+        query: str,
+        params: Params,
+        updates: UpdateRange,
+        *,
+        has_times: bool,
+        count: int | None = None,
+    ) -> list[FilePart] | None:
+        """The rows or changes of a query in at most ``count`` parts, for processes that read them
+        with ``part``. None if files alone do not answer it, and over the wire."""
+        return None
+
+    def part(self, part: FilePart) -> Iterator[pa.RecordBatch]:
+        """The rows of one of the ``file_parts``, batch by batch. Raises ``VersionGone`` and
+        ``DroppedMeanwhile`` if the files are gone; ``UnsupportedSql`` over the wire."""
+        raise UnsupportedSql("files are not read over the wire")
 
     @abstractmethod
     def _batches(self, text: str, params: Params) -> Iterator[pa.RecordBatch]:

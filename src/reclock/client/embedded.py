@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from reclock.adapter.context.results import Result
 from reclock.adapter.context.texts import texts
-from reclock.adapter.query.file_parts import FilePart, UpdateRange, file_parts, read_part
+from reclock.adapter.query.file_parts import file_parts, read_part
 from reclock.adapter.session.session import Session
 from reclock.adapter.statement_context import Answer
 from reclock.algebra.relations import TEXT, Column
@@ -38,6 +38,7 @@ from reclock.runtime.environment import Environment
 from reclock.sql.names import DEFAULT_USER
 
 if TYPE_CHECKING:
+    from reclock.compute.reads.file_part import FilePart, UpdateRange
     from reclock.pipeline.tick_reports import TickReport
 
 
@@ -100,16 +101,12 @@ class EmbeddedClient(Client):
         has_times: bool,
         count: int | None = None,
     ) -> list[FilePart] | None:
-        """The rows or changes of a query in parts, for processes that read them with ``part``. See
-        ``adapter.query.file_parts``."""
         with self._unlimited_session() as session:
             prepared, values = prepare_with(session, query, parameter_values(params))
             divide = partial(file_parts, updates=updates, has_times=has_times, count=count)
             return session.use_plan(prepared, values, divide)
 
     def part(self, part: FilePart) -> Iterator[pa.RecordBatch]:
-        """The rows of one of the ``file_parts``, batch by batch. Raises what ``read_part``
-        raises."""
         return _client_batches(read_part(self.environment, part))
 
     def _batches(self, text: str, params: Params) -> Iterator[pa.RecordBatch]:

@@ -12,10 +12,9 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from reclock.adapter.query.file_parts import FilePart, UpdateRange
 from reclock.algebra.timestamps import Timestamp
 from reclock.client.client import Client
-from reclock.client.embedded import EmbeddedClient
+from reclock.compute.reads.file_part import FilePart, UpdateRange
 from reclock.errors import DroppedMeanwhile, VersionGone
 from reclock.spark.options import SourceOptions
 from reclock.spark.queries import RelationQuery
@@ -53,7 +52,7 @@ def plan_partitions(
 def _file_parts(
     client: Client, options: SourceOptions, times: ScanTimes, query: RelationQuery
 ) -> list[FilePart] | None:
-    if not isinstance(client, EmbeddedClient) or times.lower is None or times.is_empty:
+    if times.lower is None or times.is_empty:
         return None
     lower, has_times = Timestamp(times.lower), times.upper is not None
     upper = Timestamp(lower + 1 if times.upper is None else times.upper)
@@ -81,7 +80,6 @@ def read_partition(
 def _batches(client: Client, partition: ScanPartition) -> Iterator[pa.RecordBatch]:
     part, query, times = partition.part, partition.query, partition.times
     if part is not None:
-        assert isinstance(client, EmbeddedClient)
         batches = client.part(part)
         try:
             first = list(islice(batches, 1))

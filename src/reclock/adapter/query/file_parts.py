@@ -4,7 +4,7 @@ read them apart from each other, and none reads another's files."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -17,9 +17,9 @@ from reclock.algebra.ids import CollectionType, StorageCollectionId
 from reclock.algebra.relations import BIGINT, DIFF_COLUMN, TIME_COLUMN, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.file_groups import group_files
-from reclock.collections.files import DataFile
 from reclock.collections.version import Version
 from reclock.compute.engines.engine import Answer, CollectionInput
+from reclock.compute.reads.file_part import FilePart, UpdateRange
 from reclock.compute.reads.linear_changes import linear_changes, linear_input
 from reclock.errors import (
     DroppedMeanwhile,
@@ -29,51 +29,13 @@ from reclock.errors import (
     UnknownCollection,
     VersionGone,
 )
-from reclock.plan.relational import Finishing, Plan
+from reclock.plan.relational import Finishing
 from reclock.protocol.compute import Changes
 from reclock.runtime.environment import Environment
 from reclock.sql.statements.query.values import AsOf, Select
 
 if TYPE_CHECKING:
     from reclock.compute.engines.duckdb import DuckDbEngine
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateRange:
-    """The changes at times in ``[lower, upper)``. With ``has_snapshot``, the rows at ``lower`` stand
-    for all changes up to that time."""
-
-    lower: Timestamp
-    upper: Timestamp
-    has_snapshot: bool = False
-
-    @property
-    def first(self) -> Timestamp:
-        """The first time that must be told apart from earlier ones."""
-        return self.lower if self.has_snapshot else Timestamp(self.lower - 1)
-
-    @property
-    def last(self) -> Timestamp:
-        return Timestamp(self.upper - 1)
-
-
-@dataclass(frozen=True, slots=True)
-class FilePart:
-    """What some files of a collection hold of a query. It can be pickled."""
-
-    relations: str
-    """The names of the relations that the query reads, for errors."""
-    plan: Plan
-    desc: RelationDesc
-    """The query's columns."""
-    collection: StorageCollectionId
-    version: int
-    files: tuple[DataFile, ...]
-    """Files of that version of the collection."""
-    updates: UpdateRange
-    has_times: bool
-    """Whether each row is followed by ``mz_timestamp`` and ``mz_diff``. Otherwise ``updates`` has
-    one time, and each row comes as often as the query answers it then."""
 
 
 def file_parts(
