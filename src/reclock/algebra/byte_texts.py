@@ -133,10 +133,7 @@ def keyed_digest(digits: str, key: str, algorithm: str) -> str:
 
 def _algorithm(name: str) -> str:
     if name.lower() not in _ALGORITHMS:
-        raise ConversionError(
-            f'Cannot use "{name}": No such hash algorithm',
-            hint=f"there are {', '.join(_ALGORITHMS)}",
-        )
+        raise ConversionError(f'Cannot use "{name}": No such hash algorithm')
     return name.lower()
 
 

@@ -28,25 +28,38 @@ _CONTROL = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
 def read_numbers(
-    tokens: list[Token], text: str, tokenize: Callable[[str], list[Token]]
+    tokens: Sequence[Token], text: str, tokenize: Callable[[str], list[Token]]
 ) -> list[Token]:
     """The tokens with numbers as PostgreSQL reads them: ``1e3+2`` is a sum, where sqlglot takes every
     sign behind an exponent for a part of the number; ``0xff``, ``0o17``, ``0b101`` and ``1_000``
     are numbers."""
-    for index, token in enumerate(tokens):
+    read: list[Token] = []
+    remaining = list(reversed(tokens))
+    while remaining:
+        token = remaining.pop()
+        read.append(token)
         number = _NUMBER.match(text, token.start) if token.token_type in _NUMBERS else None
         if number is None:
             continue
-        end, length = number.end(), token.end + 1 - number.start()
+        end, last = number.end(), token.end
         token.token_type, token.text, token.end = TokenType.NUMBER, _decimal(number[0]), end - 1
-        if len(number[0]) == length:
+        while remaining and remaining[-1].start < end:
+            last = remaining.pop().end
+        if last < end:
             continue
-        following = tokenize(text[end:])
+        # what crosses the end of the number is read again, with the word that adjoins it
+        while remaining and _adjoins(remaining[-1], last):
+            last = remaining.pop().end
+        following = tokenize(text[end : last + 1])
         for each in following:
             each.start += end
             each.end += end
-        return [*tokens[: index + 1], *following]
-    return tokens
+        remaining += reversed(following)
+    return read
+
+
+def _adjoins(token: Token, last: int) -> bool:
+    return token.start == last + 1 and token.token_type in (TokenType.VAR, *_NUMBERS)
 
 
 def _decimal(number: str) -> str:

@@ -75,7 +75,7 @@ def _tokenize(text: str) -> list[Token]:
             "a statement cannot hold a null character", position=text.index("\0") + 1
         )
     try:
-        tokens = _lexed(text)
+        tokens = read_numbers(_DIALECT.tokenize(text), text, _DIALECT.tokenize)
     except TokenError as error:
         raise SqlSyntaxError(
             "a quote or comment is not closed, or a character has no meaning",
@@ -88,10 +88,6 @@ def _tokenize(text: str) -> list[Token]:
         if token.token_type is TokenType.IDENTIFIER and not token.text:
             raise SqlSyntaxError("zero-length delimited identifier", position=token.start + 1)
     return tokens
-
-
-def _lexed(text: str) -> list[Token]:
-    return read_numbers(list(_DIALECT.tokenize(text)), text, _lexed)
 
 
 def _statements(tokens: list[Token]) -> Iterator[list[Token]]:
