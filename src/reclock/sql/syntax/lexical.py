@@ -47,19 +47,13 @@ def read_numbers(
             last = remaining.pop().end
         if last < end:
             continue
-        # what crosses the end of the number is read again, with the word that adjoins it
-        while remaining and _adjoins(remaining[-1], last):
-            last = remaining.pop().end
+        # what crosses the end of the number is read again
         following = tokenize(text[end : last + 1])
         for each in following:
             each.start += end
             each.end += end
         remaining += reversed(following)
     return read
-
-
-def _adjoins(token: Token, last: int) -> bool:
-    return token.start == last + 1 and token.token_type in (TokenType.VAR, *_NUMBERS)
 
 
 def _decimal(number: str) -> str:
