@@ -19,10 +19,10 @@ def with_listings(query: exp.Expr, context: Context) -> tuple[exp.Expr, Context]
     The rows are those of the moment at which the query is planned, so that a definition, or a query
     whose changes are followed, cannot have a SHOW.
     """
-    if query.find(Statement) is None:
+    if not _listings(query):
         return query, context
     query = tracked_copy(query)
-    for number, show in enumerate(list(query.find_all(Statement))):
+    for number, show in enumerate(_listings(query)):
         rows = plan_node(show, context.catalog, context.session)
         assert isinstance(rows, Select)
         name = f"show {number}"
@@ -30,3 +30,8 @@ def with_listings(query: exp.Expr, context: Context) -> tuple[exp.Expr, Context]
         table = exp.Table(this=identifier(name))
         show.replace(exp.Select(expressions=[exp.Star()], from_=exp.From(this=table)))
     return query, context
+
+
+def _listings(query: exp.Expr) -> list[Statement]:
+    """What the query has as relations. A statement that is a query of WITH changes a table."""
+    return [node for node in query.find_all(Statement) if not isinstance(node.parent, exp.CTE)]
