@@ -43,6 +43,9 @@ for number, values in enumerate([row, empty, row], 1):
 compact(collection, 25)
 
 spark = start(settings)
+spark.conf.set("spark.sql.shuffle.partitions", "1")
+# vacuum lists the folder in as many tasks, 10,000 by default
+spark.conf.set("spark.sql.sources.parallelPartitionDiscovery.parallelism", "1")
 found = spark.read.format("delta").load(collection.uri)
 assert [(field.name, field.dataType.simpleString()) for field in found.schema] == [
     ("a", "int"), ("b", "string"), ("c", "double"), ("d", "decimal(10,2)"), ("e", "date"), ("f", "timestamp_ntz"),
