@@ -85,6 +85,17 @@ class Model:
         self.indexes = {index: to if of == cluster else of for index, of in self.indexes.items()}
         return True
 
+    def swap(self, one: str, other: str) -> bool:
+        if one not in self.clusters or other not in self.clusters:
+            return False
+        names = {one: other, other: one}
+        self.clusters = {names.get(name, name): size for name, size in self.clusters.items()}
+        self.replicas = {
+            (names.get(of, of), name): size for (of, name), size in self.replicas.items()
+        }
+        self.indexes = {index: names.get(of, of) for index, of in self.indexes.items()}
+        return True
+
     def drop(self, cluster: str, *, cascade: bool) -> bool:
         if cluster not in self.clusters or (cluster in self.indexes.values() and not cascade):
             return False
@@ -115,13 +126,15 @@ def step(model: Model, chance: random.Random) -> tuple[str, bool]:
     cluster, other, replica = chance.choice(NAMES), chance.choice(NAMES), chance.choice(REPLICAS)
     size = chance.choice((None, *SIZES))
     option = "VIRTUAL" if size is None else f"SIZE '{size}'"
-    match chance.randrange(7):
+    match chance.randrange(8):
         case 0:
             return f"CREATE CLUSTER {cluster} {option}", model.create(cluster, size)
         case 1:
             return f"ALTER CLUSTER {cluster} SET ({option})", model.alter(cluster, size)
         case 2:
             return f"ALTER CLUSTER {cluster} RENAME TO {other}", model.rename(cluster, other)
+        case 7:
+            return f"ALTER CLUSTER {cluster} SWAP WITH {other}", model.swap(cluster, other)
         case 3:
             cascade = chance.random() < 0.5
             return f"DROP CLUSTER {cluster} {'CASCADE' if cascade else ''}", model.drop(
@@ -196,6 +209,7 @@ STATEMENTS = {
     "CREATE CLUSTER c": "CREATE CLUSTER",
     "ALTER CLUSTER default VIRTUAL": "ALTER CLUSTER",
     "ALTER CLUSTER default RENAME TO c": "ALTER CLUSTER",
+    "ALTER CLUSTER default SWAP WITH default": "ALTER CLUSTER",
     "ALTER CLUSTER default OWNER TO reclock": "ALTER CLUSTER",
     "DROP CLUSTER default": "DROP CLUSTER",
     "DROP CLUSTER IF EXISTS none": "DROP CLUSTER",

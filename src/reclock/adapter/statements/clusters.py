@@ -20,7 +20,7 @@ from reclock.sql.statements.clusters.plan import (
     CreateClusterReplica,
     DropClusterReplicas,
     DropClusters,
-    RenameCluster,
+    RenameClusters,
 )
 
 FIRST_REPLICA = "r1"
@@ -32,9 +32,14 @@ def _(statement: CreateCluster, context: AuthorizationContext) -> Requirements:
     return context.require(context.need(None, Privilege.CREATECLUSTER))
 
 
-@requires(AlterCluster, RenameCluster)
-def _(statement: AlterCluster | RenameCluster, context: AuthorizationContext) -> Requirements:
+@requires(AlterCluster)
+def _(statement: AlterCluster, context: AuthorizationContext) -> Requirements:
     return context.require(owner_of=((Kind.CLUSTER, statement.id),))
+
+
+@requires(RenameClusters)
+def _(statement: RenameClusters, context: AuthorizationContext) -> Requirements:
+    return context.require(owner_of=tuple((Kind.CLUSTER, id) for id, _ in statement.renames))
 
 
 @requires(DropClusters)
@@ -82,12 +87,15 @@ def _(statement: AlterCluster, change: CatalogChange) -> None:
         _create_replica(cluster.id, FIRST_REPLICA, statement.size, change)
 
 
-@defines(RenameCluster)
-def _(statement: RenameCluster, change: CatalogChange) -> None:
-    change.tx.update(replace(change.tx.snapshot.clusters[statement.id], name=statement.to))
-    for id, create_sql in statement.create_sql:
-        change.tx.update(replace(change.tx.snapshot.items[id], create_sql=create_sql))
-    change.audit("alter", "cluster", statement.name, id=statement.id, renamed_to=statement.to)
+@defines(RenameClusters)
+def _(statement: RenameClusters, change: CatalogChange) -> None:
+    before = change.tx.snapshot.clusters
+    for id, name in statement.renames:
+        change.tx.update(replace(change.tx.snapshot.clusters[id], name=name))
+    for item_id, create_sql in statement.redefined:
+        change.redefine(item_id, create_sql)
+    for id, name in dict(statement.renames).items():
+        change.audit("alter", "cluster", before[id].name, id=id, renamed_to=name)
 
 
 @defines(DropClusters)

@@ -11,7 +11,7 @@ from reclock.algebra.ids import GlobalId
 from reclock.catalog.acl import Privilege
 from reclock.catalog.objects import Kind, Schema
 from reclock.catalog.roles import default_acl
-from reclock.sql.statements.schemas.plan import CreateSchema, DropSchemas, RenameSchema
+from reclock.sql.statements.schemas.plan import CreateSchema, DropSchemas, RenameSchemas
 from reclock.sql.statements.tables.dropped_keys import Redefined
 
 
@@ -32,19 +32,23 @@ def insert_schema(database_id: int, name: str, change: CatalogChange) -> None:
     change.audit("create", "schema", name)
 
 
-@requires(RenameSchema)
-def _(statement: RenameSchema, context: AuthorizationContext) -> Requirements:
+@requires(RenameSchemas)
+def _(statement: RenameSchemas, context: AuthorizationContext) -> Requirements:
     may_create = context.need((Kind.DATABASE, statement.database_id), Privilege.CREATE)
-    return context.require(may_create, owner_of=((Kind.SCHEMA, statement.id),))
+    return context.require(
+        may_create, owner_of=tuple((Kind.SCHEMA, id) for id, _ in statement.renames)
+    )
 
 
-@defines(RenameSchema)
-def _(statement: RenameSchema, change: CatalogChange) -> None:
-    schema = change.tx.snapshot.schemas[statement.id]
-    change.tx.update(replace(schema, name=statement.name))
+@defines(RenameSchemas)
+def _(statement: RenameSchemas, change: CatalogChange) -> None:
+    before = change.tx.snapshot.schemas
+    for id, name in statement.renames:
+        change.tx.update(replace(change.tx.snapshot.schemas[id], name=name))
     for item_id, create_sql in statement.redefined:
         change.redefine(item_id, create_sql)
-    change.audit("alter", "schema", schema.name, renamed_to=statement.name)
+    for id, name in dict(statement.renames).items():
+        change.audit("alter", "schema", before[id].name, renamed_to=name)
 
 
 @requires(DropSchemas)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -30,12 +30,15 @@ from reclock.sql.statements.clusters.syntax import (
     DropClusterReplicasStatement,
     DropClustersStatement,
     RenameClusterStatement,
+    SwapClustersStatement,
 )
 from reclock.sql.syntax import nodes
 from reclock.sql.syntax.dialect import to_sql
 from reclock.sql.syntax.parse import parse_one
 
 _RESERVED_PREFIXES = ("mz_", "pg_")
+_SWAPPED = "mz_swapped"
+"""The name that a cluster has while two swap theirs. No cluster has it, for it is reserved."""
 
 
 @plans(CreateClusterStatement, experimental="CREATE CLUSTER")
@@ -57,15 +60,32 @@ def alter_cluster(
 @plans(RenameClusterStatement, experimental="ALTER CLUSTER")
 def rename_cluster(
     node: RenameClusterStatement, catalog: PlannerCatalog, session: SessionNames
-) -> RenameCluster:
-    """The texts of what is in the cluster name it."""
+) -> RenameClusters:
     cluster, to = _cluster(node.this, catalog), _new_name(node.args["to"], catalog)
-    changed = []
+    return RenameClusters(((cluster.id, to),), tuple(_texts_in(cluster, to, catalog)))
+
+
+@plans(SwapClustersStatement, experimental="ALTER CLUSTER")
+def swap_clusters(
+    node: SwapClustersStatement, catalog: PlannerCatalog, session: SessionNames
+) -> RenameClusters:
+    one, other = _cluster(node.this, catalog), _cluster(node.args["other"], catalog)
+    if one.id == other.id:
+        return RenameClusters(())
+    return RenameClusters(
+        ((one.id, _SWAPPED), (other.id, one.name), (one.id, other.name)),
+        (*_texts_in(one, other.name, catalog), *_texts_in(other, one.name, catalog)),
+    )
+
+
+def _texts_in(
+    cluster: Cluster, name: str, catalog: PlannerCatalog
+) -> Iterator[tuple[GlobalId, str]]:
+    """The definitions of what is in the cluster, with ``name`` as its name."""
     for entry in catalog.in_cluster(cluster.id):
         text = parse_one(entry.create_sql)
-        text.set("cluster", cluster_identifier(to))
-        changed.append((entry.id, to_sql(text)))
-    return RenameCluster(cluster.id, cluster.name, to, tuple(changed))
+        text.set("cluster", cluster_identifier(name))
+        yield entry.id, to_sql(text)
 
 
 @plans(DropClustersStatement, experimental="DROP CLUSTER")
@@ -222,13 +242,12 @@ class AlterCluster:
 
 
 @dataclass(frozen=True, slots=True)
-class RenameCluster:
-    """``create_sql`` has the new text of every item that names the cluster."""
+class RenameClusters:
+    """``renames`` are the ids of clusters and their next names, in this order. ``redefined`` has the
+    new text of every item that names one of them."""
 
-    id: int
-    name: str
-    to: str
-    create_sql: tuple[tuple[GlobalId, str], ...]
+    renames: tuple[tuple[int, str], ...]
+    redefined: tuple[tuple[GlobalId, str], ...] = ()
     tag: str = "ALTER CLUSTER"
 
 

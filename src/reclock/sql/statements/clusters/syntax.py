@@ -36,6 +36,11 @@ class RenameClusterStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "to": True}
 
 
+@written_as("ALTER CLUSTER {this} SWAP WITH {other}")
+class SwapClustersStatement(Statement):
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "other": True}
+
+
 @written_as("DROP CLUSTER [exists: IF EXISTS] {names} {behavior}")
 class DropClustersStatement(Statement):
     """``behavior`` is ``CASCADE``, ``RESTRICT`` or absent."""
@@ -69,13 +74,15 @@ def create_cluster(
 @parses("ALTER CLUSTER")
 def alter_cluster(
     parser: StatementParser,
-) -> AlterClusterStatement | RenameClusterStatement | AlterOwnerStatement:
+) -> AlterClusterStatement | RenameClusterStatement | SwapClustersStatement | AlterOwnerStatement:
     name = parser.cluster_name()
     if parser.accept("OWNER", "TO"):
         return AlterOwnerStatement(kind="CLUSTER", this=name, to=parser.role_name())
     if parser.accept("RENAME"):
         parser.expect("TO")
         return RenameClusterStatement(this=name, to=parser.cluster_name())
+    if parser.accept("SWAP", "WITH"):
+        return SwapClustersStatement(this=name, other=parser.cluster_name())
     return AlterClusterStatement(this=name, options=_options(parser, "SET"))
 
 

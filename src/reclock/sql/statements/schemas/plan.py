@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from sqlglot import exp
+
 from reclock.algebra.ids import GlobalId
-from reclock.catalog.objects import Schema
+from reclock.catalog.objects import Database, Schema
 from reclock.errors import (
     DependentObjects,
     DuplicateObject,
@@ -24,10 +26,13 @@ from reclock.sql.statements.schemas.syntax import (
     CreateSchemaStatement,
     DropSchemasStatement,
     RenameSchemaStatement,
+    SwapSchemasStatement,
 )
 from reclock.sql.statements.tables.dropped_keys import Redefined, keys_dropped_with
 
 _RESERVED_PREFIXES = ("mz_", "pg_")
+_SWAPPED = "mz_swapped"
+"""The name that a schema has while two swap theirs. No schema has it, for it is reserved."""
 
 
 @plans(CreateSchemaStatement)
@@ -57,28 +62,53 @@ def _check_not_reserved(name: str) -> None:
 @plans(RenameSchemaStatement)
 def rename_schema(
     node: RenameSchemaStatement, catalog: PlannerCatalog, session: SessionNames
-) -> RenameSchema:
+) -> RenameSchemas:
     """Plan ALTER SCHEMA … RENAME TO. Every definition that names an object of the schema is written
     again."""
-    scope = catalog.scope(parts(node.this), session)
-    database, old_name = scope
-    if database is None:
-        raise SystemObjectProtected(old_name)
+    database, schema = _changeable(node.this, catalog, session)
     new_name = fold(node.args["to"])
     _check_not_reserved(new_name)
-    if (database, new_name) in catalog.schemas:
+    if (database.name, new_name) in catalog.schemas:
         raise DuplicateObject("schema", new_name)
-    schema = _schema(scope, catalog)
-    assert schema.database_id is not None
-    moved = {(database, old_name): (database, new_name)}
-    return RenameSchema(schema.id, schema.database_id, new_name, redefined_in(moved, catalog))
+    return _renamed(database, [(schema, schema.name, new_name)], catalog)
+
+
+@plans(SwapSchemasStatement)
+def swap_schemas(
+    node: SwapSchemasStatement, catalog: PlannerCatalog, session: SessionNames
+) -> RenameSchemas:
+    """Plan ALTER SCHEMA … SWAP WITH, of two schemas of one database."""
+    database, one = _changeable(node.this, catalog, session)
+    other = _schema((database.name, fold(node.args["other"])), catalog)
+    names = [(one, one.name, _SWAPPED), (other, other.name, one.name), (one, _SWAPPED, other.name)]
+    return _renamed(database, names if one.id != other.id else [], catalog)
+
+
+def _changeable(
+    name: exp.Table, catalog: PlannerCatalog, session: SessionNames
+) -> tuple[Database, Schema]:
+    """The schema and its database. Raises ``SystemObjectProtected``, ``UnknownObject``."""
+    scope = catalog.scope(parts(name), session)
+    database = snapshot_of(catalog).database_by_name(scope[0]) if scope[0] is not None else None
+    if database is None:
+        raise SystemObjectProtected(scope[1])
+    return database, _schema(scope, catalog)
+
+
+def _renamed(
+    database: Database, renames: Sequence[tuple[Schema, str, str]], catalog: PlannerCatalog
+) -> RenameSchemas:
+    """Each schema is renamed from one name to the next, in this order."""
+    moved = {(database.name, name): (database.name, to) for _, name, to in renames}
+    ids = tuple((schema.id, to) for schema, _, to in renames)
+    return RenameSchemas(database.id, ids, redefined_in(moved, catalog))
 
 
 def redefined_in(
     moved: Mapping[tuple[str, str], tuple[str, str]], catalog: PlannerCatalog
 ) -> Redefined:
     """The new text of every definition that names an object of a schema with a new name. The
-    schemas are a database and a name in it, before and after."""
+    schemas are a database and a name in it, before and after, each in its turn."""
     redefined: dict[GlobalId, str] = {}
     for item in snapshot_of(catalog).items.values():
         for schema, to in moved.items():
@@ -146,12 +176,12 @@ class CreateSchema:
 
 
 @dataclass(frozen=True, slots=True)
-class RenameSchema:
-    """``redefined`` has the new text of every definition that names an object of the schema."""
+class RenameSchemas:
+    """``renames`` are the ids of schemas and their next names, in this order. ``redefined`` has the
+    new text of every definition that names an object of these schemas."""
 
-    id: int
     database_id: int
-    name: str
+    renames: tuple[tuple[int, str], ...]
     redefined: Redefined
     tag: str = "ALTER SCHEMA"
 

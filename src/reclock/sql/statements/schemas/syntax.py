@@ -23,6 +23,11 @@ class RenameSchemaStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "to": True}
 
 
+@written_as("ALTER SCHEMA {this} SWAP WITH {other}")
+class SwapSchemasStatement(Statement):
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "other": True}
+
+
 @written_as("DROP SCHEMA [exists: IF EXISTS] {names} {behavior}")
 class DropSchemasStatement(Statement):
     """``behavior`` is ``CASCADE``, ``RESTRICT`` or absent."""
@@ -37,12 +42,16 @@ def create_schema(parser: StatementParser) -> CreateSchemaStatement:
 
 
 @parses("ALTER SCHEMA")
-def alter_schema(parser: StatementParser) -> RenameSchemaStatement | AlterOwnerStatement:
+def alter_schema(
+    parser: StatementParser,
+) -> RenameSchemaStatement | SwapSchemasStatement | AlterOwnerStatement:
     name = _schema_name(parser)
     if parser.accept("OWNER", "TO"):
         return AlterOwnerStatement(kind="SCHEMA", this=name, to=parser.role_name())
+    if parser.accept("SWAP", "WITH"):
+        return SwapSchemasStatement(this=name, other=parser.name())
     if not parser.accept("RENAME", "TO"):
-        parser.raise_error("Expected RENAME TO or OWNER TO")
+        parser.raise_error("Expected RENAME TO, SWAP WITH or OWNER TO")
     return RenameSchemaStatement(this=name, to=parser.name())
 
 
