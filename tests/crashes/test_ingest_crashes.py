@@ -24,6 +24,7 @@ from crashes.upstreams import (
 )
 from fixtures.forks import die_at
 from fixtures.objects import EVENTS, World, no_spark
+from fixtures.spark import archived_classes
 
 from reclock import failpoints
 from reclock.errors import DecodeFailed, InvalidOption
@@ -224,7 +225,7 @@ def tick_on_spark(home, at):
     def spark():
         from pyspark.sql import SparkSession
 
-        os.environ["PYSPARK_PYTHON"] = sys.executable
+        os.environ.update(archived_classes(), PYSPARK_PYTHON=sys.executable)
         builder = (
             SparkSession.builder.master("local[1]")
             .config("spark.ui.enabled", "false")

@@ -4,6 +4,7 @@ committing it."""
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 from fixtures import forks
 from fixtures.server import SqlServer
+from fixtures.spark import archived_classes
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.datasource import ReadAllAvailable
@@ -80,7 +82,11 @@ def test_a_killed_stream_repeats_its_micro_batch_and_goes_on(
         output_folder = tmp_path / "seen"
         arguments = [str(sql_server.home), str(tmp_path / "checkpoint"), str(output_folder)]
         died = subprocess.run(
-            [sys.executable, "-c", KILLED, *arguments], capture_output=True, text=True, check=False
+            [sys.executable, "-c", KILLED, *arguments],
+            env=os.environ | archived_classes(),
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert output_folder.exists(), died.stderr[-3000:]
         number, rows = json.loads(output_folder.read_text())
