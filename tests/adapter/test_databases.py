@@ -106,6 +106,23 @@ def test_dropping_a_database_drops_what_reads_it(tmp_path: Path) -> None:
         assert run(session, "SELECT * FROM kept") == [(1,)]
 
 
+def test_the_name_of_a_schema_means_that_of_the_current_database(tmp_path: Path) -> None:
+    is_own = """SELECT 'public'::regnamespace::oid =
+        (SELECT s.oid FROM mz_schemas AS s JOIN mz_databases AS d ON d.id = s.database_id
+        WHERE s.name = 'public' AND d.name = current_database())"""
+    with Environment.initialise(tmp_path) as environment:
+        session = Session(environment)
+        run(session, "CREATE DATABASE shop; CREATE SCHEMA shop.aisle")
+        for database in ("reclock", "shop", "reclock"):
+            assert run(session, f"SET database = {database}; {is_own}") == [(True,)]
+        assert run(session, "SELECT to_regnamespace('aisle')") == [(None,)]
+        with pytest.raises(UnknownObject):
+            run(session, "SELECT has_schema_privilege('aisle', 'USAGE')")
+        assert run(session, "SET database = shop; SELECT 'aisle'::regnamespace::text") == [
+            ("aisle",)
+        ]
+
+
 @pytest.mark.parametrize(
     ("statement", "error"),
     [

@@ -54,8 +54,10 @@ def named_object(
                 raise UnknownRelation(text)
             return object_oid(entry.id)
         case TypeName.REGNAMESPACE if catalog.snapshot is not None:
-            ids = {schema.name: schema.id for schema in catalog.snapshot.schemas.values()}
-            object_id: str | int | None = ids.get(parts[-1])
+            database = catalog.snapshot.database_by_name(session.database)
+            places = (None, database.id if database is not None else None)
+            schemas = (catalog.snapshot.schema_by_name(place, parts[-1]) for place in places)
+            object_id: str | int | None = next((found.id for found in schemas if found), None)
         case TypeName.REGROLE if catalog.snapshot is not None:
             role = catalog.snapshot.role_by_name(parts[-1])
             object_id = role.id if role is not None else None
