@@ -96,7 +96,7 @@ def ordering_of(index: int, node: exp.Expr) -> Ordering:
 def select_items(node: exp.Expr, expr_context: ExprContext) -> list[SelectItem[Planned]]:
     if isinstance(node, exp.Star):
         reject_unsupported(node)
-        return _star(expr_context.scope, [])
+        return _star(node, expr_context.scope, [])
     node = _star_within(node)
     if isinstance(node, exp.Dot) and (columns := starred(node, expr_context)) is not None:
         return [SelectItem(name, value) for name, value in columns]
@@ -107,7 +107,7 @@ def select_items(node: exp.Expr, expr_context: ExprContext) -> list[SelectItem[P
             for part in (node.args.get("catalog"), node.args.get("db"), node.args.get("table"))
             if part
         ]
-        return _star(expr_context.scope, qualifier)
+        return _star(node, expr_context.scope, qualifier)
     if isinstance(node, exp.Alias):
         return [SelectItem(fold(node.args["alias"]), scalar(node.this, expr_context))]
     if isinstance(node, exp.Aliases):
@@ -128,8 +128,11 @@ def _star_within(node: exp.Expr) -> exp.Expr:
     return inner
 
 
-def _star(scope: Scope, qualifier: list[str]) -> list[SelectItem[Planned]]:
+def _star(node: exp.Expr, scope: Scope, qualifier: list[str]) -> list[SelectItem[Planned]]:
     if not scope.columns:
+        query = node.parent_select
+        if query is not None and query.args.get("from_") is not None:
+            return []  # of a table without columns
         raise SqlSyntaxError("SELECT * with no tables specified is not valid")
     if qualifier:
         chosen = scope.of_relation(qualifier)

@@ -140,7 +140,8 @@ def table_columns(node: CreateTableStatement) -> RelationDesc:
                 name, column.args["kind"], not column.args.get("not_null") and name not in key
             )
         )
-    check_columns([column.name for column in columns])
+    if columns:
+        check_columns([column.name for column in columns])
     check_stored(columns)
     return RelationDesc(tuple(columns))
 

@@ -92,12 +92,11 @@ def create_table(parser: StatementParser) -> CreateTableStatement | CreateTableA
     if is_temporary(parser.phrase):
         make_temporary(name)
     if parser.sees_token(TokenType.L_PAREN) and not _is_name_list(parser):
-        if parser.accept("(", ")"):
-            raise UnsupportedSql(
-                "a table without columns is not supported",
-                hint="declare a column, such as (is_there boolean)",
-            )
-        elements = [element for parsed in parser.wrapped_list(_elements) for element in parsed]
+        is_empty = bool(parser.accept("(", ")"))
+        if is_empty and is_temporary(parser.phrase):
+            raise UnsupportedSql("a temporary table without columns is not supported")
+        parsed = [] if is_empty else parser.wrapped_list(_elements)
+        elements = [element for several in parsed for element in several]
         columns = [element for element in elements if isinstance(element, TableColumn | TableLike)]
         constraints = [element for element in elements if isinstance(element, TableConstraint)]
         skip_storage_parameters(parser)

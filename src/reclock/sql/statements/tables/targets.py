@@ -12,7 +12,7 @@ from sqlglot import exp
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import Column, RelationDesc
 from reclock.algebra.zones import UTC_NAME
-from reclock.errors import DuplicateColumn, TypeMismatch, UnknownColumn
+from reclock.errors import DuplicateColumn, TypeMismatch, UnknownColumn, UnsupportedSql
 from reclock.plan.build import compute
 from reclock.plan.relational import Get, Plan
 from reclock.plan.scalars import ColumnRef, Scalar
@@ -33,8 +33,13 @@ _NO_OTHERS = Scope()
 
 
 def target_columns(columns: Sequence[exp.Expr] | None, table: RelationEntry) -> tuple[int, ...]:
-    """The positions of the columns named, or of all. Raises ``UnknownColumn`` or
-    ``DuplicateColumn``."""
+    """The positions of the columns named, or of all. Raises ``UnknownColumn``, ``DuplicateColumn``,
+    or ``UnsupportedSql`` for a table without columns, which cannot have rows."""
+    if columns is None and not table.desc.columns:
+        raise UnsupportedSql(
+            f'table "{table.name.item}" has no columns, and so no rows',
+            hint="give it a column with ALTER TABLE … ADD COLUMN",
+        )
     names = [fold(column) for column in columns] if columns is not None else list(table.desc.names)
     for i, name in enumerate(names):
         if name not in table.desc.names:
