@@ -153,6 +153,8 @@ CASES = (
     Case("DROP FUNCTION doubled(int)", owns=("doubled(integer)",)),
     Case("SHOW FUNCTIONS"),
     Case("CREATE TYPE n AS ENUM ('a')", MAKE),
+    Case("CREATE TYPE n AS LIST (ELEMENT TYPE = int)", MAKE),
+    Case("CREATE TYPE n AS MAP (KEY TYPE = text, VALUE TYPE = int)", MAKE),
     Case("CREATE TABLE n (a mood)", MAKE),
     Case("SELECT 'sad'::mood"),
     Case("CREATE VIEW n AS SELECT 'sad'::mood AS a", MAKE),

@@ -84,6 +84,8 @@ _TYPES = (
     TypeId(1186, 1187, "interval", 16, "T", INTERVAL),
     TypeId(1700, 1231, "numeric", -1, "N", numeric()),
     TypeId(2205, 2210, "regclass", 4, "N", REGCLASS),
+    TypeId(9990, 9991, "list", -1, "U", ScalarType(TypeName.LIST)),
+    TypeId(9992, 9993, "map", -1, "U", ScalarType(TypeName.MAP)),
     TypeId(2249, 2287, "record", -1, "P", ScalarType(TypeName.RECORD)),
     TypeId(2206, 2211, "regtype", 4, "N", REGTYPE),
     TypeId(4089, 4090, "regnamespace", 4, "N", REGNAMESPACE),
@@ -126,12 +128,12 @@ _ENUM_SIZE = 4
 def type_oid(type: ScalarType) -> int:
     if type.base.enum is not None:
         oid = object_oid(type.base.enum.id)
-        return oid if type.element is None else FIRST_ARRAY_TYPE + oid
+        return FIRST_ARRAY_TYPE + oid if type.is_array else oid
     if type in _VECTORS:
         return _VECTORS[type].oid
     if type.base in _VECTORS:
         return _VECTORS[type.base].array_oid
-    return TYPES[type.base.name].array_oid if type.element is not None else TYPES[type.name].oid
+    return TYPES[type.base.name].array_oid if type.is_array else TYPES[type.name].oid
 
 
 def type_size(type: ScalarType) -> int:

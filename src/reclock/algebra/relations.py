@@ -47,6 +47,8 @@ class TypeName(StrEnum):
     REGTYPE = "regtype"
     ARRAY = "array"
     VECTOR = "vector"
+    LIST = "list"
+    MAP = "map"
     RECORD = "record"
     ENUM = "enum"
 
@@ -86,6 +88,10 @@ class ScalarType:
     empty list, whatever its dimensions. Vectors are the arrays of PostgreSQL's own catalog, counted
     from 0 and printed otherwise.
 
+    It also belongs to ``LIST`` and ``MAP``, Materialize's types. The elements of a list may be lists
+    of different lengths. Those of a map are records of a key and its value, one for each key, in
+    the order of the keys, so that equal maps are equal lists.
+
     ``fields`` belong to ``RECORD``, and ``enum`` to ``ENUM``, whose values are texts: the labels.
 
     ``length`` belongs to ``BPCHAR``, whose values are texts without blanks at the end: so many
@@ -117,6 +123,10 @@ class ScalarType:
     def __str__(self) -> str:
         if self.name is TypeName.VECTOR:
             return "int2vector" if self.element == SMALLINT else "oidvector"
+        if self.name is TypeName.MAP and self.element is not None:
+            return f"map[text=>{self.value}]"
+        if self.name is TypeName.LIST and self.element is not None:
+            return f"{self.element} list"
         if self.element is not None:
             return f"{self.element}[]"
         if self.enum is not None:
@@ -131,6 +141,8 @@ class ScalarType:
     def unconstrained(self) -> ScalarType:
         """The type without the precision of a numeric or the length of a ``char(n)``, as
         ``pg_typeof`` names it."""
+        if self.name is TypeName.MAP and self.element is not None:
+            return map_of(self.value.unconstrained)
         element = None if self.element is None else self.element.unconstrained
         is_unconstrained = self.name in (TypeName.NUMERIC, TypeName.BPCHAR)
         return replace(self, element=element, is_unconstrained=is_unconstrained)
@@ -148,9 +160,25 @@ class ScalarType:
         return self if self.element is None else replace(self, element=self.element.exported)
 
     @property
+    def value(self) -> ScalarType:
+        """The type of the values of a map."""
+        assert self.element is not None
+        return self.element.fields[1].type
+
+    @property
+    def is_array(self) -> bool:
+        """Whether its values are arrays or vectors."""
+        return self.name in (TypeName.ARRAY, TypeName.VECTOR)
+
+    @property
+    def is_list_or_map(self) -> bool:
+        """Whether its values are lists or maps."""
+        return self.name in (TypeName.LIST, TypeName.MAP)
+
+    @property
     def dimensions(self) -> int:
         """Of an array or a vector; 0 of any other type."""
-        if self.element is None:
+        if self.element is None or not self.is_array:
             return 0
         return 1 + (self.element.dimensions if self.element.name is TypeName.ARRAY else 0)
 
@@ -158,7 +186,7 @@ class ScalarType:
     def base(self) -> ScalarType:
         """Of an array or a vector the type of the elements, whatever the number of dimensions; any
         other type itself."""
-        if self.element is None:
+        if self.element is None or not self.is_array:
             return self
         return self.element.base if self.element.name is TypeName.ARRAY else self.element
 
@@ -190,6 +218,8 @@ class ScalarType:
     @property
     def is_stored(self) -> bool:
         """Whether a collection can hold its values."""
+        if self.is_list_or_map and self.element is not None:
+            return self.value.is_stored if self.name is TypeName.MAP else self.element.is_stored
         if self.name is TypeName.ARRAY and self.element is not None:
             return self.base.is_flat or self.base.name is TypeName.ENUM
         return self.is_flat or self.name in (TypeName.INTERVAL, TypeName.ENUM)
@@ -206,7 +236,7 @@ class ScalarType:
 
     @property
     def is_nested(self) -> bool:
-        """Whether its values are arrays or records."""
+        """Whether its values are arrays, lists, maps or records."""
         return self.element is not None or self.name is TypeName.RECORD
 
     @property
@@ -314,6 +344,21 @@ def array(element: ScalarType, dimensions: int = 1) -> ScalarType:
     for _ in range(dimensions):
         element = ScalarType(TypeName.ARRAY, element=element)
     return element
+
+
+def list_of(element: ScalarType) -> ScalarType:
+    """Lists of ``element``."""
+    return ScalarType(TypeName.LIST, element=element)
+
+
+def map_of(value: ScalarType) -> ScalarType:
+    """Maps from texts to ``value``."""
+    return ScalarType(TypeName.MAP, element=entry(value))
+
+
+def entry(value: ScalarType) -> ScalarType:
+    """Records of a key and its value."""
+    return record((RecordField("key", TEXT), RecordField("value", value)))
 
 
 def record(fields: Iterable[RecordField]) -> ScalarType:

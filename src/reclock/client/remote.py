@@ -208,4 +208,4 @@ def _column(described: psycopg.Column) -> Column:
         type = type_of(described.type_code) or TEXT
     except UnknownObject:
         type = TEXT
-    return Column(described.name, TEXT if type.is_of_records else type)
+    return Column(described.name, TEXT if type.is_of_records or type.is_list_or_map else type)

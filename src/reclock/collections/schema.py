@@ -12,11 +12,13 @@ import pyarrow as pa
 from reclock.algebra.relations import (
     DIFF_COLUMN,
     RESERVED_COLUMNS,
+    TEXT,
     TIME_COLUMN,
     Column,
     RelationDesc,
     ScalarType,
     TypeName,
+    map_of,
 )
 from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.errors import InvalidSchema
@@ -45,6 +47,9 @@ _ARROW_TYPES: dict[TypeName, pa.DataType] = {
 def arrow_type(type: ScalarType) -> pa.DataType:
     """The Arrow type that holds every value of ``type`` exactly. Raises ``InvalidSchema`` for a
     type that is never stored."""
+    if type.name is TypeName.MAP:
+        entry = [("f1", arrow_type(TEXT)), ("f2", arrow_type(type.value))]
+        return pa.list_(pa.struct(entry))
     if type.element is not None:
         return pa.list_(arrow_type(type.element))
     if type.name is TypeName.NUMERIC:
@@ -121,11 +126,16 @@ def decode_desc(text: str) -> RelationDesc:
 def _encoded(type: ScalarType) -> dict[str, Any]:
     name = TypeName.TEXT if type.name in (TypeName.ENUM, TypeName.BPCHAR) else type.name
     encoded = {"type": name.value, "precision": type.precision, "scale": type.scale}
-    return encoded if type.element is None else {**encoded, "element": _encoded(type.element)}
+    if type.element is None:
+        return encoded
+    element = type.value if type.name is TypeName.MAP else type.element
+    return {**encoded, "element": _encoded(element)}
 
 
 def _decoded(encoded: Mapping[str, Any]) -> ScalarType:
     element = encoded.get("element")
+    if element is not None and encoded["type"] == TypeName.MAP.value:
+        return map_of(_decoded(element))
     return ScalarType(
         TypeName(encoded["type"]),
         encoded["precision"],

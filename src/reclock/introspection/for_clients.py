@@ -94,7 +94,7 @@ def _namespace_oid(state: CatalogState) -> int:
 
 
 def _type_row(row: TypeId, functions: TypeFunctions) -> tuple[Any, ...]:
-    element = row.type.element
+    element = row.type.element if row.type.is_array else None
     element_oid = 0 if element is None else type_oid(element.base)
     shown = (row.name, _sql_name(row.type), row.size, row.category, element_oid)
     return row.oid, row.array_oid, *shown, *astuple(functions)

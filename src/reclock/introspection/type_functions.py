@@ -55,6 +55,8 @@ _FUNCTIONS: Mapping[str, tuple[str, TypeFunctions]] = {
     "interval": ("interval_", TypeFunctions(1160, 1161, 2478, 2479)),
     "numeric": ("numeric_", TypeFunctions(1701, 1702, 2460, 2461)),
     "record": ("record_", TypeFunctions(2290, 2291, 2402, 2403)),
+    "list": ("list_", TypeFunctions(9980, 9981, 0, 0)),
+    "map": ("map_", TypeFunctions(9982, 9983, 0, 0)),
     "regclass": ("regclass", TypeFunctions(2218, 2219, 2452, 2453)),
     "regtype": ("regtype", TypeFunctions(2220, 2221, 2454, 2455)),
     "regrole": ("regrole", TypeFunctions(4098, 4092, 4094, 4095)),
@@ -66,7 +68,7 @@ _FUNCTIONS: Mapping[str, tuple[str, TypeFunctions]] = {
     },
 }
 """By the type's short name: what the functions' names begin with, and the functions. Arrays share
-theirs, and so do ranges and enums."""
+theirs, and so do ranges and enums. Lists and maps, Materialize's types, have no binary format."""
 
 
 def functions_of(type_name: str) -> TypeFunctions:
@@ -96,4 +98,5 @@ def type_function_rows(state: CatalogState) -> Rows:
         for function_oid, (suffix, argument, answer) in zip(
             astuple(functions), signatures, strict=True
         ):
-            yield function_oid, f"{prefix}{suffix}", (argument,), answer
+            if function_oid:
+                yield function_oid, f"{prefix}{suffix}", (argument,), answer

@@ -43,7 +43,7 @@ _TYPES: dict[int, ScalarType] = {
     1043: VARCHAR,
     2205: OID,  # regclass: as a number
 }
-_UNKNOWN = (0, 705)
+_UNKNOWN = (0, 705, *(row.oid for row in type_rows() if row.type.base.is_list_or_map))
 _MANY_ROWS = 50
 """From this number of rows on, encoding by columns is faster than row by row."""
 

@@ -79,6 +79,12 @@ def writer(type: ScalarType, zone: str = UTC_NAME) -> Callable[[Any], str]:
     """Writes values of ``type`` other than NULL; timestamps with time zone in ``zone``."""
     if type.name is TypeName.VECTOR:
         return lambda value: " ".join(map(str, value))
+    if type.name is TypeName.LIST and type.element is not None:
+        write_part = _part_writer(type.element, zone, "")
+        return lambda value: f"{{{','.join(map(write_part, value))}}}"
+    if type.name is TypeName.MAP:
+        write_part = _part_writer(type.value, zone, "=>")
+        return lambda value: f"{{{','.join(_entry(item, write_part) for item in value)}}}"
     if type.element is not None:
         write = writer(type.base, zone)
         return lambda value: _array_text(value, write, type.dimensions)
@@ -290,12 +296,33 @@ def _array_text(items: Sequence[Any], write: Callable[[Any], str], dimensions: i
     return f"{{{','.join(texts)}}}"
 
 
-def _element(text: str) -> str:
-    """An element of an array, quoted where it would be read differently otherwise."""
+def _part_writer(type: ScalarType, zone: str, marks: str) -> Callable[[Any], str]:
+    """Writes an element of a list, or a value of a map, in quotes if it has one of ``marks``."""
+    write = writer(type, zone)
+
+    def write_part(value: Any) -> str:
+        if value is None:
+            return "NULL"
+        return write(value) if type.is_list_or_map else _element(write(value), marks)
+
+    return write_part
+
+
+def _entry(entry: Mapping[str, Any] | Sequence[Any], write: Callable[[Any], str]) -> str:
+    """The key and the value of a map's entry."""
+    key, value = entry.values() if isinstance(entry, Mapping) else entry
+    return f"{_element(key, '=>')}=>{write(value)}"
+
+
+def _element(text: str, marks: str = "") -> str:
+    """An element of an array, quoted where it would be read differently otherwise, and where it has
+    one of ``marks``."""
     if (
         text
         and text.upper() != "NULL"
-        and not any(character in '{}",\\' or character.isspace() for character in text)
+        and not any(
+            character in '{}",\\' or character in marks or character.isspace() for character in text
+        )
     ):
         return text
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

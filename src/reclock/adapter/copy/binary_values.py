@@ -71,7 +71,8 @@ def encode_column(values: pa.Array, type: ScalarType) -> pa.Array:
 
 
 def value_encoder(type: ScalarType) -> Callable[[Any], bytes]:
-    """Writes one value other than NULL."""
+    """Writes one value other than NULL. Raises ``UnsupportedSql`` for lists and maps."""
+    _check_has_binary(type)
     if type.element is not None:
         return partial(_array_binary, type)
     if type.name is TypeName.RECORD:
@@ -80,6 +81,13 @@ def value_encoder(type: ScalarType) -> Callable[[Any], bytes]:
     if type.name is TypeName.NUMERIC:
         return lambda value: numeric_binary(format(printed(value, type), "f"))
     return _object_id_binary if type.is_object_id else _BINARY[type.name]
+
+
+def _check_has_binary(type: ScalarType) -> None:
+    if type.is_list_or_map:
+        raise UnsupportedSql(
+            f"{type} has no binary format", hint="ask for the text format, or cast it to text"
+        )
 
 
 def _array_binary(type: ScalarType, value: Sequence[Any]) -> bytes:
@@ -178,6 +186,7 @@ _object_id_binary = struct.Struct("!I").pack
 def decode_value(raw: bytes, type: ScalarType) -> object:
     """The value in binary; an array has its own number of dimensions. Raises ``InvalidBinary``,
     ``InvalidEnumLabel``, and ``ProtocolViolation`` for text that is not UTF-8."""
+    _check_has_binary(type)
     try:
         if type.enum is not None:
             return parse_text(decode_utf8(raw), type)

@@ -20,9 +20,11 @@ from reclock.errors import NegativeMultiplicity
 from reclock.plan.functions.sql_names import (
     case_sql,
     each_element,
+    field_names,
     identifier,
     literal,
     raised,
+    struct,
     type_sql,
 )
 from reclock.plan.relational import Get
@@ -153,6 +155,14 @@ def _stored(engine: str, value: str, type: ScalarType) -> str:
     if type.element is not None:
         element = _stored(engine, "e", type.element)
         return value if element == "e" else each_element(engine, value, element)
+    if type.name is TypeName.RECORD:
+        parts = {
+            name: _stored(engine, f"{value}.{name}", field.type)
+            for name, field in zip(field_names(type), type.fields, strict=True)
+        }
+        if all(part == f"{value}.{name}" for name, part in parts.items()):
+            return value
+        return case_sql(engine, f" WHEN {value} IS NOT NULL THEN {struct(engine, parts)}")
     if type.is_float:
         zero = f"CAST(0 AS {type_sql(engine, type)})"
         return case_sql(engine, f" WHEN {value} = 0 THEN {zero} ELSE {value}")

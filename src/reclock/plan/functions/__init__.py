@@ -17,6 +17,7 @@ from reclock.plan.functions import (  # noqa: F401  (each registers its function
     json_path_functions,
     jsonb,
     logic,
+    maps,
     mathematics,
     moments,
     normal_forms,

@@ -216,7 +216,7 @@ def _joined(types: Types, constants: Mapping[int, object]) -> Signature | None:
     """Arrays of any numbers of dimensions; the result has the larger one, and elements of the type
     that they have in common."""
     arrays = [type for type in types if type is not None]
-    if len(types) != 2 or not arrays or any(type.element is None for type in arrays):
+    if len(types) != 2 or not arrays or not all(type.is_array for type in arrays):
         return None
     base = common_type([type.base for type in arrays])
     if base is None:

@@ -181,9 +181,9 @@ scalar(
 def _both_arrays(types: Types, constants: Mapping[int, object]) -> Signature | None:
     if len(types) != 2 or all(type is None for type in types):
         return None
-    elements = [None if type is None else type.element for type in types]
-    if any(type is not None and type.element is None for type in types):
+    if any(type is not None and not type.is_array for type in types):
         return None
+    elements = [None if type is None else type.element for type in types]
     common = operand_type(elements)
     return ((array(common),) * 2, BOOLEAN) if common is not None else None
 
@@ -240,7 +240,7 @@ def _each_compared(base: str) -> Resolver:
     def resolve(types: Types, constants: Mapping[int, object]) -> Signature | None:
         if len(types) != 2 or types[1] is None or types[1].element is None:
             return None
-        if types[1].element.name is TypeName.INTERVAL:
+        if not types[1].is_array or types[1].element.name is TypeName.INTERVAL:
             return None
         signature = SCALARS[base].resolve((types[0], types[1].element), {})
         return None if signature is None else ((signature[0][0], array(signature[0][1])), BOOLEAN)
@@ -297,7 +297,7 @@ for _base in ("=", "<>", "<", "<=", ">", ">=", "like", "ilike", "~", "~*"):
 
 
 def _filled_type(types: Types, constants: Mapping[int, object]) -> Signature | None:
-    if len(types) < 2 or types[0] is None or types[0].element is not None:
+    if len(types) < 2 or types[0] is None or types[0].is_array:
         return None
     sizes = len(types) - 1
     return exact(((types[0], *(INTEGER,) * sizes), array(types[0], sizes)))(types, constants)

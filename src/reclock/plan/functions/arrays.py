@@ -39,7 +39,7 @@ def on_array(
     elements."""
 
     def resolve(types: Types, constants: Mapping[int, object]) -> Signature | None:
-        if not types or types[0] is None or types[0].element is None:
+        if not types or types[0] is None or not types[0].is_array or types[0].element is None:
             return None
         return exact(((types[0], *other_types(types[0].element)), result(types[0].element)))(
             types, constants
@@ -59,6 +59,7 @@ def printed(types: Types, constants: Mapping[int, object]) -> Signature | None:
     if (
         len(types) != 2
         or types[0] is None
+        or not types[0].is_array
         or types[0].element is None
         or types[1] not in (TEXT, None)
     ):
@@ -193,7 +194,7 @@ def _extended(position: int) -> Resolver:
         if len(types) != 2:
             return None
         whole = types[1 - position]
-        if whole is None or whole.element is None:
+        if whole is None or not whole.is_array or whole.element is None:
             return None
         element = common_type([whole.element, types[position]])
         if element is None:
@@ -233,7 +234,7 @@ for _name, _position, _description in (
 
 
 def _member(types: Types, constants: Mapping[int, object]) -> Signature | None:
-    if len(types) != 2 or types[1] is None or types[1].element is None:
+    if len(types) != 2 or types[1] is None or not types[1].is_array or types[1].element is None:
         return None
     common = operand_type([types[0], types[1].element])
     return ((common, array(common)), BOOLEAN) if common is not None else None

@@ -25,7 +25,7 @@ def _bucket_types(types: Types, constants: Mapping[int, object]) -> Signature | 
     """Four numbers; or a value beside an array, both of the type that they have in common."""
     if len(types) != 2:
         return _BETWEEN(types, constants)
-    if types[1] is None or types[1].element is None:
+    if types[1] is None or not types[1].is_array or types[1].element is None:
         return None
     common = operand_type([types[0], types[1].element])
     if common is None or not (common.is_number or common.is_moment or common == TEXT):

@@ -52,7 +52,7 @@ _NUMBERS = (*_INTEGERS, _T.NUMERIC, _T.REAL, _T.DOUBLE)
 _MOMENTS = (_T.DATE, _T.TIMESTAMP, _T.TIMESTAMPTZ)
 _TIME = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"
 _DAY = r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
-_NESTED = (_T.ARRAY, _T.RECORD, _T.VECTOR)
+_NESTED = (_T.ARRAY, _T.LIST, _T.MAP, _T.RECORD, _T.VECTOR)
 _OBJECT_IDS = (_T.OID, _T.REGCLASS, _T.REGNAMESPACE, _T.REGPROC, _T.REGROLE, _T.REGTYPE)
 _DECIMAL = r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,4})?"
 
@@ -77,9 +77,16 @@ BEYOND = {
 def resolve_cast(source: ScalarType | None, target: ScalarType) -> ScalarType:
     """``target``, if a value of ``source`` can be cast to it explicitly. Raises ``CannotCast``, and
     ``UnsupportedSql`` for an array of another number of dimensions."""
-    if source is not None and source.element is not None and target.element is not None:
+    if source is not None and source.is_array and target.is_array:
         check_dimensions(source, target)
         resolve_cast(source.base, target.base)
+    elif (
+        source is not None
+        and source.element is not None
+        and target.element is not None
+        and _are_alike(source, target)
+    ):
+        resolve_cast(source.element, target.element)
     elif source is not None and source.name is target.name is TypeName.RECORD:
         if len(source.fields) != len(target.fields):
             raise CannotCast(source.name, target.name)
@@ -90,6 +97,14 @@ def resolve_cast(source: ScalarType | None, target: ScalarType) -> ScalarType:
     ):
         raise CannotCast(str(source.unconstrained), str(target.unconstrained))
     return target
+
+
+def _are_alike(source: ScalarType, target: ScalarType) -> bool:
+    """Whether both are lists or maps, or one is a list and the other an array. A list of lists,
+    which may differ in their lengths, is no array of two dimensions."""
+    if target.name is _T.ARRAY:
+        return source.name is _T.LIST and target.dimensions == 1
+    return source.name is target.name or (source.name, target.name) == (_T.ARRAY, _T.LIST)
 
 
 def write_cast(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
@@ -158,8 +173,10 @@ def _writer(source: TypeName, target: TypeName) -> CastWriter:
         return _from_document
     if source is _T.VECTOR:
         return _vector_to_text if target is _T.TEXT else _array_to_array
-    if source is _T.ARRAY:
+    if source in (_T.ARRAY, _T.LIST):
         return _array_to_text if target is _T.TEXT else _array_to_array
+    if source is _T.MAP:
+        return _map_to_text if target is _T.TEXT else _array_to_array
     if source is _T.RECORD:
         return _record_to_text if target is _T.TEXT else _record_to_record
     if source is not _T.TEXT and target is _T.TIME:
@@ -331,6 +348,8 @@ def _from_textual(engine: str, sql: str, source: ScalarType, target: ScalarType)
 def _array_to_array(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
     assert source.element is not None
     assert target.element is not None
+    if source.element == target.element:
+        return sql
     return each_element(engine, sql, write_cast(engine, "e", source.element, target.element))
 
 
@@ -338,13 +357,35 @@ def _array_to_text(engine: str, sql: str, source: ScalarType, target: ScalarType
     """``{a,"b c",NULL}``."""
     assert source.element is not None
     text = _printed(engine, "e", source.element)
-    if source.dimensions == 1:
+    if is_part_of_text(source.element):
+        text = f"coalesce({text}, 'NULL')"
+    else:
         text = with_value(engine, text, _element_text(engine))
+    return _in_braces(engine, each_element(engine, sql, text))
+
+
+def _in_braces(engine: str, texts: str) -> str:
     return with_value(
         engine,
-        each_element(engine, sql, text),
+        texts,
         f"CASE WHEN v IS NOT NULL THEN concat('{{', {_joined(engine, ',')}, '}}') END",
     )
+
+
+def is_part_of_text(element: ScalarType) -> bool:
+    """Whether the text of such an element stands as it is in that of its array, list or map."""
+    return element.name in (_T.ARRAY, _T.LIST, _T.MAP)
+
+
+def _map_to_text(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    """``{a=>1,"b c"=>NULL}``."""
+    key = with_value(engine, "e.f1", _element_text(engine, "=>"))
+    value = _printed(engine, "e.f2", source.value)
+    if is_part_of_text(source.value):
+        value = f"coalesce({value}, 'NULL')"
+    else:
+        value = with_value(engine, value, _element_text(engine, "=>"))
+    return _in_braces(engine, each_element(engine, sql, f"concat({key}, '=>', {value})"))
 
 
 def _vector_to_text(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
@@ -368,9 +409,10 @@ def _printed(engine: str, sql: str, type: ScalarType) -> str:
     return write_cast(engine, sql, type, TEXT)
 
 
-def _element_text(engine: str) -> str:
-    """The element ``v`` of an array's text, in quotes where it would be read differently."""
-    is_special = _matches(engine, "v", r'[\s\S]*[{}",\\\s][\s\S]*')
+def _element_text(engine: str, marks: str = "") -> str:
+    """The element ``v`` of an array's text, in quotes where it would be read differently, and where
+    it has one of ``marks``."""
+    is_special = _matches(engine, "v", rf'[\s\S]*[{{}}",\\\s{marks}][\s\S]*')
     return (
         f"CASE WHEN v IS NULL THEN 'NULL' WHEN v = '' OR upper(v) = 'NULL' OR {is_special} THEN "
         f"{_quoted(engine, chr(92) + chr(34))} ELSE v END"

@@ -19,7 +19,7 @@ from reclock.algebra.relations import (
     TypeName,
     array,
 )
-from reclock.errors import EvaluationError
+from reclock.errors import EvaluationError, UnsupportedSql
 from reclock.plan.functions.blanks import with_blanks
 from reclock.plan.functions.casts import write_cast
 from reclock.plan.functions.floats import with_value
@@ -346,6 +346,9 @@ def _object_of_fields(engine: str, sql: str, type: ScalarType) -> str:
 
 def _is_document(type: ScalarType) -> bool:
     """Whether values of ``type`` can become documents."""
+    if type.name is TypeName.MAP:
+        hint = "jsonb_object_agg() makes a document of its keys and values"
+        raise UnsupportedSql("a map cannot become jsonb", hint=hint)
     if type.name is TypeName.RECORD:
         return all(_is_document(field.type) for field in type.fields)
     if type.element is None:

@@ -106,6 +106,10 @@ def literal(engine: str, value: Any, type: ScalarType) -> str:
     if type.element is not None:
         items = ", ".join(literal(engine, item, type.element) for item in value)
         return f"CAST({f'[{items}]' if engine == 'duckdb' else f'array({items})'} AS {target})"
+    if type.name is TypeName.RECORD:  # an entry of a map
+        fields = zip(field_names(type), value, type.fields, strict=True)
+        parts = {name: literal(engine, item, field.type) for name, item, field in fields}
+        return f"CAST({struct(engine, parts)} AS {target})"
     match type.name:
         case TypeName.BOOLEAN:
             return "TRUE" if value else "FALSE"

@@ -115,7 +115,7 @@ def is_implicit(source: ScalarType | None, target: ScalarType) -> bool:
     if (
         source is None
         or source.name is target.name
-        or (source.element is not None and target.name is TypeName.ARRAY)
+        or (source.is_array and target.name is TypeName.ARRAY)
     ):
         return source is None or (source.element, source.enum) == (target.element, target.enum)
     if target.is_object_id:
@@ -204,8 +204,12 @@ def _common_of_two(first: ScalarType, second: ScalarType) -> ScalarType | None:
             OID if all(type.is_object_id or type.is_integer for type in (first, second)) else None
         )
     if first.element is not None and second.element is not None:
+        if first.name is not second.name and not (first.is_array and second.is_array):
+            return None
         element = _common_of_two(first.element, second.element)
-        return array(element) if element is not None else None
+        if element is None or first.is_array:
+            return element and array(element)
+        return replace(first, element=element)
     if first.name is second.name is TypeName.RECORD and len(first.fields) == len(second.fields):
         return _common_record(first, second)
     if first.is_moment and second.is_moment:

@@ -164,6 +164,11 @@ class DomainDefinition:
         return (*(self.parent.lineage if self.parent is not None else ()), self)
 
     @property
+    def is_constrained(self) -> bool:
+        """Whether it, or one that it is over, has a constraint."""
+        return any(domain.is_not_null or domain.checks for domain in self.lineage)
+
+    @property
     def value_type(self) -> exp.Expr:
         """The name of the type of its values, which is no domain, as syntax."""
         return self.lineage[0].base

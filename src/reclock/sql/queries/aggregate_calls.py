@@ -33,6 +33,7 @@ from reclock.sql.queries.expressions import (
     scalar,
     typed,
 )
+from reclock.sql.queries.list_calls import as_list
 from reclock.sql.queries.outer_aggregates import check_level
 from reclock.sql.queries.overloads import call, check_unique, is_open
 from reclock.sql.queries.planned import (
@@ -55,8 +56,9 @@ ORDERED_SETS = (*PERCENTILES, "mode")
 """Aggregates with WITHIN GROUP, after which their values follow."""
 
 
-DOCUMENT_AGGREGATES = {"jsonb_agg": 1, "jsonb_object_agg": 2}
-"""Aggregates that return a document, and their numbers of arguments."""
+COLLECTING_AGGREGATES = {"jsonb_agg": 1, "jsonb_object_agg": 2, "list_agg": 1, "map_agg": 2}
+"""Aggregates that make something else of what ``array_agg`` returns, and their numbers of
+arguments."""
 
 
 SORTED = {"array_agg": 1, "string_agg": 2}
@@ -65,7 +67,7 @@ SORTED = {"array_agg": 1, "string_agg": 2}
 
 def depends_on_order(node: exp.Select) -> bool:
     """Whether the query calls a function whose value depends on the order of the rows."""
-    names = {*SORTED, *DOCUMENT_AGGREGATES, *BY_PLACE}
+    names = {*SORTED, *COLLECTING_AGGREGATES, *BY_PLACE}
     return any(function_name(function) in names for function in node.find_all(exp.Anonymous))
 
 
@@ -157,8 +159,8 @@ def _filtered(node: exp.Filter, context: ExprContext) -> TypedExpr:
     function = node.this
     if isinstance(function, exp.WithinGroup):
         return _ordered_set_call(node, function, node.expression.this, context)
-    if isinstance(function, exp.Anonymous) and function_name(function) in DOCUMENT_AGGREGATES:
-        return document_aggregate(
+    if isinstance(function, exp.Anonymous) and function_name(function) in COLLECTING_AGGREGATES:
+        return collecting_aggregate(
             node, function_name(function), function.expressions, node.expression.this, context
         )
     if isinstance(function, exp.Anonymous) and function_name(function) in ORDERED_SETS:
@@ -220,23 +222,28 @@ def _first_value(
     return call("subscript", [values, Literal(1, INTEGER)])
 
 
-def document_aggregate(
+def collecting_aggregate(
     node: exp.Expr,
     name: str,
     arguments: list[exp.Expr],
     filter: exp.Expr | None,
     context: ExprContext,
 ) -> TypedExpr:
-    """An array or object of the values of a group: ``array_agg`` of documents, made one
-    document."""
-    if len(arguments) != DOCUMENT_AGGREGATES[name]:
+    """A document, list or map of the values of a group: ``array_agg`` of documents, values or
+    entries, made one."""
+    if len(arguments) != COLLECTING_AGGREGATES[name]:
         raise UnknownFunction(name, [])
+    if name == "list_agg":
+        values = aggregate_call(node, "array_agg", arguments, filter, context)
+        return as_list(values)
     *keys, last = arguments
     value = last.this if isinstance(last, exp.Order) else last
     if isinstance(value, exp.Distinct):
         if keys or len(value.expressions) != 1:
             raise UnsupportedSql(f"{name} of DISTINCT pairs is not supported")
         document: exp.Expr = exp.Distinct(expressions=[_document("to_jsonb", value.expressions)])
+    elif name == "map_agg":
+        document = exp.Anonymous(this="row", expressions=[keys[0], value])
     elif keys:
         document = _document(
             "jsonb_build_array", [exp.Cast(this=keys[0], to=exp.DataType.build("text")), value]
@@ -249,6 +256,8 @@ def document_aggregate(
         else document
     )
     documents = aggregate_call(node, "array_agg", [collected], filter, context)
+    if name == "map_agg":
+        return call("map_build", [documents])
     return call("object of pairs" if keys else "to_jsonb", [documents])
 
 

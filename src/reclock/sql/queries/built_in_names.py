@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from reclock.plan.functions import AGGREGATES, SCALARS
-from reclock.sql.queries.aggregate_calls import DOCUMENT_AGGREGATES, ORDERED_SETS
+from reclock.sql.queries.aggregate_calls import COLLECTING_AGGREGATES, ORDERED_SETS
 from reclock.sql.queries.call_forms import SAME_FUNCTIONS
 from reclock.sql.queries.catalog_functions import CATALOG_FUNCTIONS
 from reclock.sql.queries.enum_functions import ENUM_FUNCTIONS
+from reclock.sql.queries.list_calls import LIST_FUNCTIONS
 from reclock.sql.queries.records import RECORD_FUNCTIONS
 from reclock.sql.queries.row_functions import ROW_FUNCTIONS
 from reclock.sql.queries.session_functions import SEQUENCE_FUNCTIONS, is_about_session
@@ -15,9 +16,9 @@ from reclock.sql.queries.windows import WINDOW_FUNCTIONS
 from reclock.sql.syntax.expressions import CALLED_TYPES
 
 _TABLES = (
-    *(AGGREGATES, SCALARS, DOCUMENT_AGGREGATES, ORDERED_SETS, SAME_FUNCTIONS, CATALOG_FUNCTIONS),
+    *(AGGREGATES, SCALARS, COLLECTING_AGGREGATES, ORDERED_SETS, SAME_FUNCTIONS, CATALOG_FUNCTIONS),
     *(RECORD_FUNCTIONS, ROW_FUNCTIONS, SEQUENCE_FUNCTIONS, SQL_FUNCTIONS, WINDOW_FUNCTIONS),
-    ENUM_FUNCTIONS,
+    *(ENUM_FUNCTIONS, LIST_FUNCTIONS),
     *(CALLED_TYPES, {"format", "grouping", "parse_ident", "pg_typeof", "concat_ws"}),
 )
 

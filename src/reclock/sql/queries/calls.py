@@ -18,10 +18,10 @@ from reclock.errors import (
 from reclock.plan.functions import AGGREGATES
 from reclock.sql.names import fold
 from reclock.sql.queries.aggregate_calls import (
-    DOCUMENT_AGGREGATES,
+    COLLECTING_AGGREGATES,
     ORDERED_SETS,
     aggregate_call,
-    document_aggregate,
+    collecting_aggregate,
     reject_clause,
 )
 from reclock.sql.queries.call_forms import positional
@@ -43,6 +43,7 @@ from reclock.sql.queries.expressions import (
     typed,
     written_name,
 )
+from reclock.sql.queries.list_calls import list_of_rows, map_of_rows, row_function
 from reclock.sql.queries.outer_aggregates import check_level
 from reclock.sql.queries.overloads import call, unknown_function
 from reclock.sql.queries.planned import Elements, GroupingCall, Planned, TypedExpr
@@ -93,17 +94,31 @@ def _of_rows(
 ) -> TypedExpr | None:
     """The value of a call that is about several rows: an aggregate, GROUPING, or the array of a
     query."""
-    if name == "array" and len(arguments) == 1 and isinstance(arguments[0], exp.Query | exp.Values):
-        return context.subqueries.array(arguments[0], context.scope)
+    if len(arguments) == 1 and isinstance(arguments[0], exp.Query | exp.Values):
+        [query] = arguments
+        if name in ("array", "list"):
+            rows = context.subqueries.array(query, context.scope)
+            return list_of_rows(rows) if name == "list" else rows
+        if name == "map":
+            return map_of_rows(context.subqueries.array(_of_whole_rows(query), context.scope))
     if name in ORDERED_SETS:
         raise WithinGroupRequired(name)
-    if name in DOCUMENT_AGGREGATES:
-        return document_aggregate(node, name, arguments, None, context)
+    if name in COLLECTING_AGGREGATES:
+        return collecting_aggregate(node, name, arguments, None, context)
     if name in AGGREGATES:
         return aggregate_call(node, name, arguments, None, context)
     if name == "grouping" and arguments:
         return _grouping(node, context)
     return None
+
+
+def _of_whole_rows(query: exp.Expr) -> exp.Expr:
+    """The rows of ``query``, each as one record."""
+    alias = exp.TableAlias(this=exp.to_identifier("entry"))
+    source = exp.Subquery(this=tracked_copy(query), alias=alias)
+    return exp.Select(
+        expressions=[exp.Column(this=exp.to_identifier("entry"))], from_=exp.From(this=source)
+    )
 
 
 def _plain_call(name: str, values: list[Planned], context: ExprContext) -> TypedExpr:
@@ -211,6 +226,7 @@ for _word in SESSION_WORDS:
 
 def _elements(name: str, values: Sequence[Planned], context: ExprContext) -> TypedExpr:
     _check_answers_rows(name, context)
+    name, values = row_function(name, values)
     columns = ROW_FUNCTIONS[name](call, values)
     elements: list[TypedExpr] = [Elements(column) for column in columns]
     if len(elements) == 1:

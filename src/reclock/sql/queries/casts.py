@@ -21,6 +21,7 @@ from reclock.sql.queries.coercion import cast, coerce, limited, with_type_name
 from reclock.sql.queries.defined_calls import catalog_argument, catalog_call
 from reclock.sql.queries.domains import in_domain
 from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar, typed
+from reclock.sql.queries.list_calls import written_as
 from reclock.sql.queries.overloads import call
 from reclock.sql.queries.planned import Planned, TypedExpr, Untyped
 from reclock.sql.queries.type_names import element_limit, moment_limit, scalar_type, text_limit
@@ -50,6 +51,8 @@ def _cast(node: exp.Cast, context: ExprContext) -> TypedExpr:
             f"a cast to {limit}[] is not supported",
             hint="cast to varchar[], or assign to a column of this type",
         )
+    if (written := written_as(node.this, node.args["to"], target, context)) is not None:
+        return written
     if isinstance(node.this, exp.Array) and target.name is TypeName.ARRAY:
         return _array_of(node.this, node.args["to"], target, context)
     return cast_to(scalar(node.this, context), target, context)

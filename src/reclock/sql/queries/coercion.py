@@ -269,6 +269,8 @@ def cast(value: Planned, target: ScalarType) -> TypedExpr:
     """
     if target.name in (TypeName.ARRAY, TypeName.VECTOR):
         value, target = _as_array(value, target)
+    elif target.is_list_or_map and isinstance(value, Literal) and value.type == TEXT:
+        value = Untyped(value.value)
     if target.name is TypeName.BPCHAR:
         return _bpchar(value) if target.length is None else _cut(value, target)
     if target.is_varchar and value.type == TEXT:
@@ -426,7 +428,10 @@ def _check_longest(items: Items, type: ScalarType) -> None:
 
 def is_assignable(source: ScalarType, target: ScalarType) -> bool:
     """Whether PostgreSQL's assignment casts lead from the one type to the other."""
-    if source.element is not None and target.name is TypeName.ARRAY:
+    if source.is_list_or_map and source.name is target.name:
+        pairs = zip(_parts_of(source), _parts_of(target), strict=True)
+        return all(is_assignable(*pair) for pair in pairs)
+    if source.is_array and target.name is TypeName.ARRAY:
         return is_assignable(source.base, target.base)
     return (
         is_implicit(source, target)
@@ -435,6 +440,12 @@ def is_assignable(source: ScalarType, target: ScalarType) -> bool:
         or (source.is_moment and target.is_moment)
         or (target == TIME and source in (TIMESTAMP, TIMESTAMPTZ, INTERVAL))
     )
+
+
+def _parts_of(type: ScalarType) -> tuple[ScalarType, ...]:
+    """The type of a list's elements, or of a map's keys and values."""
+    assert type.element is not None
+    return tuple(field.type for field in type.element.fields) or (type.element,)
 
 
 @overload

@@ -14,6 +14,7 @@ from reclock.algebra.array_shapes import check_dimensions, with_dimensions
 from reclock.algebra.array_texts import Items, elements
 from reclock.algebra.interval_reading import interval_of
 from reclock.algebra.intervals import Interval
+from reclock.algebra.list_texts import list_parts, map_parts
 from reclock.algebra.moment_reading import read_moment
 from reclock.algebra.number_texts import INTEGER_LIMITS, read_decimal, read_integer
 from reclock.algebra.relations import (
@@ -79,6 +80,10 @@ def parse_text(text: str, type: ScalarType, clock: LocalClock = UTC_CLOCK) -> Va
         return description.normal_form(text)
     if type.name is TypeName.VECTOR:
         return _vector(text, type)
+    if type.name is TypeName.LIST:
+        return _list(text, type, clock)
+    if type.name is TypeName.MAP:
+        return _map(text, type, clock)
     if type.element is not None:
         items, found = read_array(text, type, clock)
         check_dimensions(found if items else type, type)
@@ -257,6 +262,28 @@ def read_array(
 
     read = tuple(map(value, items))
     return read, with_dimensions(read, type)
+
+
+def _list(text: str, type: ScalarType, clock: LocalClock) -> tuple[Value | None, ...]:
+    assert type.element is not None
+    try:
+        parts = list_parts(text, type.element.is_list_or_map)
+    except ValueError as error:
+        raise InvalidText(str(type), text) from error
+    return tuple(_part(part, type.element, clock) for part in parts)
+
+
+def _map(text: str, type: ScalarType, clock: LocalClock) -> tuple[Value | None, ...]:
+    """The entries in the order of their keys: of equal keys, the last one."""
+    try:
+        parts = dict(map_parts(text, type.value.is_list_or_map))
+    except ValueError as error:
+        raise InvalidText(str(type), text) from error
+    return tuple((key, _part(parts[key], type.value, clock)) for key in sorted(parts))
+
+
+def _part(text: str | None, type: ScalarType, clock: LocalClock) -> Value | None:
+    return None if text is None else parse_text(text, type, clock)
 
 
 def _vector(text: str, type: ScalarType) -> tuple[Value, ...]:

@@ -37,6 +37,7 @@ from reclock.sql.queries.expressions import (
     scalar,
     split,
 )
+from reclock.sql.queries.list_calls import array_of_list, list_operator
 from reclock.sql.queries.literals import fit, number
 from reclock.sql.queries.overloads import (
     ROW_COMPARISONS,
@@ -146,8 +147,11 @@ def _binary(node: exp.Binary, context: ExprContext) -> TypedExpr:
         result = _rows_compared(name, left_row, right_row, context)
         return negated(result) if node.args.get("negate") else result
     values = [scalar(left, context), scalar(right, context)]
-    arrays = any(value.type is not None and value.type.element is not None for value in values)
     symbol = WRITTEN_OPERATORS.get(type(node), name)
+    if any(value.type is not None and value.type.is_list_or_map for value in values):
+        result = list_operator(name, values, symbol)
+        return negated(result) if node.args.get("negate") else result
+    arrays = any(value.type is not None and value.type.is_array for value in values)
     if name == "-" and values[0].type == JSONB:
         name = "jsonb_delete"
     elif name == "concat" and {value.type for value in values} in ({JSONB}, {JSONB, None}):
@@ -169,7 +173,7 @@ for _kind in OPERATORS:
 def _concatenation(values: Sequence[Planned]) -> str:
     """The function that ``||`` is of an array and another one or an element."""
     for place, value in enumerate(values):
-        if value.type is not None and value.type.element is None:
+        if value.type is not None and not value.type.is_array:
             return "array_append" if place else "array_prepend"
     return "array_cat"
 
@@ -266,7 +270,7 @@ def _is_member(operand: Planned, among: exp.Expr, context: ExprContext) -> Typed
 
 def _array_beside(operand: Planned, node: exp.Expr, context: ExprContext) -> Planned:
     """An array whose elements are compared with ``operand``, which gives a text its type."""
-    value = scalar(node, context)
+    value = array_of_list(scalar(node, context))
     return cast(value, array(operand.type or TEXT)) if isinstance(value, Untyped) else value
 
 

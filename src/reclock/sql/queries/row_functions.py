@@ -22,11 +22,13 @@ from reclock.algebra.relations import (
 )
 from reclock.plan.build import map_columns
 from reclock.plan.functions.jsonb import ROWS_OF
+from reclock.plan.functions.maps import MAP_KEYS, MAP_VALUES
 from reclock.plan.functions.regexp_functions import MATCHES
 from reclock.plan.relational import FlatMap, Ordering, Plan, Window, WindowFunction
 from reclock.plan.scalars import Aggregate, ColumnRef, Literal
 from reclock.sql.queries.attach import attach
 from reclock.sql.queries.coercion import comparable
+from reclock.sql.queries.list_calls import UNNESTED_MAP
 from reclock.sql.queries.planned import (
     Elements,
     InWindow,
@@ -108,6 +110,10 @@ ROW_FUNCTIONS: dict[str, Callable[[CallFunction, Sequence[Planned]], list[TypedE
     "unnest": lambda call, arguments: (
         [call("elements", [argument]) for argument in arguments] or [call("elements", [])]
     ),
+    UNNESTED_MAP: lambda call, arguments: [
+        call(MAP_KEYS, arguments),
+        call(MAP_VALUES, arguments),
+    ],
     "string_to_table": lambda call, arguments: [_parts(call, arguments)],
     "regexp_split_to_table": lambda call, arguments: [call("regexp_split_to_array", arguments)],
     "regexp_matches": lambda call, arguments: [call(MATCHES, arguments)],
@@ -131,6 +137,7 @@ ROW_FUNCTIONS: dict[str, Callable[[CallFunction, Sequence[Planned]], list[TypedE
 """Functions that return rows, in FROM and in a select list: there several columns are a record."""
 
 COLUMNS = {
+    UNNESTED_MAP: ("key", "value"),
     "jsonb_array_elements": ("value",),
     "jsonb_array_elements_text": ("value",),
     "jsonb_each": ("key", "value"),

@@ -37,6 +37,7 @@ from reclock.sql.queries.defined_calls import about_session, with_body
 from reclock.sql.queries.enum_functions import ENUM_FUNCTIONS, enum_call
 from reclock.sql.queries.expressions import ExprContext, reject_rows
 from reclock.sql.queries.format_function import formatted
+from reclock.sql.queries.list_calls import LIST_FUNCTIONS, list_call
 from reclock.sql.queries.named_zones import truncated_in_zone, zone_of_parts
 from reclock.sql.queries.overloads import call, flattened_array, is_null, negated
 from reclock.sql.queries.planned import AggregateCall, Planned, TypedExpr, Untyped, has
@@ -136,6 +137,11 @@ def _array_fill(called: Called) -> TypedExpr | None:
     return filled(*called.values) if len(called.values) in (2, 3) else None
 
 
+@_plans(*LIST_FUNCTIONS)
+def _of_lists(called: Called) -> TypedExpr:
+    return list_call(called.name, called.values)
+
+
 # --- texts and bytes ---
 
 
@@ -233,6 +239,8 @@ def _pg_typeof(called: Called) -> TypedExpr | None:
     if len(called.values) != 1:
         return None
     [node], [value] = called.nodes, called.values
+    if value.type is not None and value.type.is_list_or_map and value.type.domain is None:
+        return Literal(str(value.type.unconstrained), TEXT)
     if value.type is None:
         raise UnsupportedSql(
             "pg_typeof of a constant without a type is not supported", hint="cast it to a type"

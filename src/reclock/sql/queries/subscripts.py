@@ -12,6 +12,7 @@ from reclock.plan.functions.typing import is_implicit
 from reclock.plan.scalars import Literal
 from reclock.sql.queries.coercion import cast, default_to_text, expect
 from reclock.sql.queries.expressions import ExprContext, scalar
+from reclock.sql.queries.list_calls import list_value, part_of_list, written_list
 from reclock.sql.queries.overloads import call, operator
 from reclock.sql.queries.planned import Planned, TypedExpr
 from reclock.sql.syntax.dialect import to_sql
@@ -19,9 +20,14 @@ from reclock.sql.syntax.dialect import to_sql
 
 @scalar.register
 def _subscript(node: exp.Bracket, context: ExprContext) -> TypedExpr:
-    whole, subscripts = _subscripted(node)
+    written = written_list(node, context)
+    if written is not None:
+        return list_value(written, context)
+    whole, subscripts = _subscripted(node, context)
     value = scalar(whole, context)
-    if value.type is not None and value.type.element is not None:
+    if value.type is not None and value.type.name is TypeName.LIST:
+        return part_of_list(value, subscripts, context)
+    if value.type is not None and value.type.is_array:
         return _part_of_array(value, value.type, subscripts, context)
     if value.type != JSONB:
         raise TypeMismatch(
@@ -41,11 +47,11 @@ def _subscript(node: exp.Bracket, context: ExprContext) -> TypedExpr:
     return value
 
 
-def _subscripted(node: exp.Bracket) -> tuple[exp.Expr, list[exp.Expr]]:
+def _subscripted(node: exp.Bracket, context: ExprContext) -> tuple[exp.Expr, list[exp.Expr]]:
     """What ``a[1][2]`` is a part of, and the subscripts."""
     subscripts: list[exp.Expr] = []
     whole: exp.Expr = node
-    while isinstance(whole, exp.Bracket):
+    while isinstance(whole, exp.Bracket) and written_list(whole, context) is None:
         if len(whole.expressions) != 1:
             raise UnsupportedSql(f"subscript {to_sql(whole)[:80]} is not supported")
         subscripts = [*whole.expressions, *subscripts]

@@ -31,6 +31,7 @@ from reclock.sql.queries.expressions import (
     written_name,
 )
 from reclock.sql.queries.joins import check_names, filtered, join_conditions
+from reclock.sql.queries.list_calls import row_function
 from reclock.sql.queries.overloads import call, is_null, negated
 from reclock.sql.queries.planned import Elements, OuterRef, TypedExpr, has, scalar_of, scalars_of
 from reclock.sql.queries.records import RECORD_FUNCTIONS, rows_of_records
@@ -136,9 +137,10 @@ def _arrays(
                 call("only element", [scalar(function, expr_context)]),
             )
         ]
-    arrays = ROW_FUNCTIONS[name](
-        call, [scalar(argument, expr_context) for argument in function.expressions]
+    name, arguments = row_function(
+        name, [scalar(argument, expr_context) for argument in function.expressions]
     )
+    arrays = ROW_FUNCTIONS[name](call, arguments)
     alone = called if functions == 1 else written
     unnamed = [alone] if len(arrays) == 1 else [written] * len(arrays)
     return list(zip(COLUMNS.get(name, unnamed), arrays, strict=True))

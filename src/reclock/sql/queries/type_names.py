@@ -44,12 +44,16 @@ from reclock.algebra.relations import (
     MomentLimit,
     ScalarType,
     TextLimit,
+    TypeName,
     array,
     char,
+    list_of,
+    map_of,
     numeric,
 )
 from reclock.errors import (
     InvalidOption,
+    TypeMismatch,
     UnknownObject,
     UnsupportedSql,
 )
@@ -114,6 +118,13 @@ def scalar_type(node: exp.Expr) -> ScalarType:
         return _named_type(node)
     if node.this == exp.DType.ARRAY and len(sizes) == 1:
         return array(_element_type(sizes[0]))
+    if node.this == exp.DType.LIST and len(sizes) == 1:
+        return list_of(_part_type(sizes[0], "a list"))
+    if node.this == exp.DType.MAP and len(sizes) == 2:
+        key, value = sizes
+        if scalar_type(key) != TEXT:
+            raise TypeMismatch(f"map key type must be text, got {scalar_type(key)}")
+        return map_of(_part_type(value, "a map"))
     if node.this == exp.DType.DECIMAL:
         return _numeric(
             [size.this.name if isinstance(size, exp.DataTypeParam) else size.name for size in sizes]
@@ -139,6 +150,30 @@ def _element_type(node: exp.Expr) -> ScalarType:
     reject_domain(node, "an array")
     is_varchar = isinstance(node, exp.DataType) and node.this == exp.DType.VARCHAR
     return VARCHAR if is_varchar and text_limit(node) is not None else scalar_type(node)
+
+
+def _part_type(node: exp.Expr, where: str) -> ScalarType:
+    """The type of the elements of a list, or of the values of a map."""
+    if text_limit(node) is not None or moment_limit(node) is not None:
+        raise UnsupportedSql(
+            f"type {to_sql(node).lower()} is not supported in {where}",
+            hint="use the type without a length or precision",
+        )
+    domain = defined_domain(node)
+    if domain is None or not domain.type.is_list_or_map or domain.is_constrained:
+        reject_domain(node, where)
+    type = scalar_type(node).without_domain
+    check_part(type, where)
+    return type
+
+
+def check_part(type: ScalarType, where: str) -> None:
+    """Raises ``UnsupportedSql`` unless a list or a map can have parts of the type."""
+    if type.is_array or type.name is TypeName.BPCHAR:
+        raise UnsupportedSql(
+            f"{type} is not supported in {where}",
+            hint="cast it to a list" if type.is_array else "use text",
+        )
 
 
 def reject_domain(node: exp.Expr, where: str) -> None:
@@ -259,6 +294,10 @@ def _named_type(node: exp.DataType) -> ScalarType:
 def type_syntax(type: ScalarType) -> exp.DataType:
     """The type as SQL writes it, by its full name."""
     qualified = _defined_name(type)
+    if qualified is None and type.is_list_or_map and type.element is not None:
+        parts = [field.type for field in type.element.fields] or [type.element]
+        kind = exp.DType.LIST if type.name is TypeName.LIST else exp.DType.MAP
+        return exp.DataType(this=kind, expressions=list(map(type_syntax, parts)), nested=True)
     if qualified is None:
         return exp.DataType.build(str(type), dialect="postgres")
     node = exp.DataType(this=exp.DType.USERDEFINED)

@@ -39,6 +39,27 @@ CALLED_TYPES = frozenset(
 """Types whose names are functions that cast, as in ``date(moment)``, or construct a range."""
 
 
+_IS_BARE = "bare brackets"
+
+
+def is_word(node: exp.Expr, word: str) -> bool:
+    """Whether it is this name, as a word of its own."""
+    return (
+        isinstance(node, exp.Column)
+        and len(node.parts) == 1
+        and not node.this.args.get("quoted")
+        and node.name.lower() == word
+    )
+
+
+def _as_list(node: exp.Expr) -> exp.Expr:
+    """An element of ``LIST[…]``, where brackets without a word are lists too."""
+    if not isinstance(node, exp.Array) or _IS_BARE not in node.meta:
+        return node
+    word = exp.Column(this=exp.to_identifier("LIST"))
+    return exp.Bracket(this=word, expressions=list(map(_as_list, node.expressions)))
+
+
 class QueryParser(CallParser):
     """The syntax that all statements share: queries and expressions."""
 
@@ -218,6 +239,10 @@ class QueryParser(CallParser):
         """In ``date '2013-01-01'::text``, sqlglot would cast the string to text first, and in
         ``date(a)`` it expects a length."""
         start = self._index
+        if self._is_empty_list():
+            word = exp.Column(this=exp.to_identifier(self._curr.text))
+            self._advance(3)
+            return self._parse_column_ops(exp.Bracket(this=word, expressions=[]))
         if self._is_type_called():
             name = self._curr.text.lower()
             self._advance(2)
@@ -233,6 +258,11 @@ class QueryParser(CallParser):
             return self._parse_column_ops(exp.Cast(this=self.text(), to=kind))
         self._retreat(start)
         return super()._parse_type(parse_interval, fallback_to_identifier)
+
+    def _is_empty_list(self) -> bool:
+        """Whether ``LIST[]`` is next, which sqlglot takes for the name of a type."""
+        kinds = tuple(token.token_type for token in self._tokens[self._index :][:3])
+        return kinds == (TokenType.LIST, TokenType.L_BRACKET, TokenType.R_BRACKET)
 
     def _is_type_called(self) -> bool:
         return (
@@ -254,12 +284,50 @@ class QueryParser(CallParser):
     def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
         # sqlglot takes every `array[…]` and `list[…]` for a constructor and loses what stands
         # before the bracket.
+        if this is None and self._curr.token_type == TokenType.L_BRACKET:
+            return self._bare_brackets()
         if this is None or self._is_array_word() or not self._match(TokenType.L_BRACKET):
             return super()._parse_bracket(this)
-        positions = self._parse_csv(lambda: self._parse_bracket_key_value())
+        items = self._bracketed()
+        if any(isinstance(item, exp.PropertyEQ) for item in items):
+            return self._parse_bracket(self._map_of(items, this))
+        if is_word(this, "list"):
+            items = list(map(_as_list, items))
+        return self._parse_bracket(exp.Bracket(this=this, expressions=items))
+
+    def _bracketed(self) -> list[exp.Expr]:
+        """Subscripts, elements, or entries of a map, up to the closing bracket."""
+
+        def item() -> exp.Expr | None:
+            value = self._parse_bracket_key_value()
+            if value is None or not self._match(TokenType.FARROW):
+                return value
+            mapped = self._parse_bracket_key_value() or self.missing()
+            return exp.PropertyEQ(this=value, expression=mapped)
+
+        items = self._parse_csv(item)
         if not self._match(TokenType.R_BRACKET):
             self.raise_error("Expected ]")
-        return self._parse_bracket(exp.Bracket(this=this, expressions=positions))
+        return items
+
+    def _bare_brackets(self) -> exp.Expr | None:
+        """Brackets within those of an array, a list or a map, which mean another one."""
+        start = self._index
+        self._advance()
+        items = self._bracketed()
+        if any(isinstance(item, exp.PropertyEQ) for item in items):
+            return self._map_of(items, None)
+        self._retreat(start)
+        array = super()._parse_bracket(None)
+        if isinstance(array, exp.Array):
+            array.meta[_IS_BARE] = True
+        return array
+
+    def _map_of(self, items: list[exp.Expr], word: exp.Expr | None) -> exp.ToMap:
+        is_map = word is None or is_word(word, "map")
+        if not is_map or not all(isinstance(item, exp.PropertyEQ) for item in items):
+            self.raise_error("Expected ]")
+        return exp.ToMap(this=exp.Struct(expressions=items))
 
     def _is_array_word(self) -> bool:
         """Whether the token before is ``ARRAY`` as a word of its own, not the last part of a

@@ -23,7 +23,7 @@ def check_column_types(columns: Sequence[Column], target: Target) -> None:
     Raises ``UnsupportedSql``."""
     match target:
         case PostgresTarget(key=key) | KafkaTarget(format=Json(), key=key):
-            check_types(columns, "a sink", lambda type: type.base.is_stored)
+            check_types(columns, "a sink", _is_of_documents)
             check_flat([column for column in columns if column.name in key], "the key of a sink")
         case FilesTarget(format=format):
             check_file_columns(columns, format, "a sink")
@@ -38,7 +38,7 @@ def check_file_columns(columns: Sequence[Column], format: str, kind: str) -> Non
     columns: JSON has arrays and intervals, and Parquet has arrays."""
     match format:
         case "JSON":
-            check_types(columns, kind, lambda type: type.base.is_stored)
+            check_types(columns, kind, _is_of_documents)
         case "PARQUET":
             check_types(columns, kind, _is_of_tables)
         case _:
@@ -51,6 +51,11 @@ def check_file_columns(columns: Sequence[Column], format: str, kind: str) -> Non
             )
 
 
+def _is_of_documents(type: ScalarType) -> bool:
+    """Whether JSON has the type."""
+    return type.base.is_stored and not type.is_list_or_map
+
+
 def _is_of_tables(type: ScalarType) -> bool:
     """Whether Parquet has the type. An interval is none: readers would find a struct."""
-    return type.is_stored and type.name is not TypeName.INTERVAL
+    return type.is_stored and type.name is not TypeName.INTERVAL and not type.is_list_or_map

@@ -19,7 +19,7 @@ from reclock.definitions.formats import (
 )
 from reclock.errors import InvalidOption, SqlSyntaxError
 from reclock.sql.names import fold
-from reclock.sql.queries.columns import check_columns, check_stored, declared_column
+from reclock.sql.queries.columns import check_columns, check_stored, check_types, declared_column
 from reclock.sql.queries.type_names import reject_domain
 from reclock.sql.statements.sources.formats_syntax import (
     JsonFormatClause,
@@ -60,6 +60,7 @@ def declared_columns(node: exp.Expression) -> tuple[Column, ...]:
     )
     check_columns([column.name for column in columns])
     check_stored(columns)
+    check_types(columns, "a source", lambda type: not type.is_list_or_map)
     return columns
 
 

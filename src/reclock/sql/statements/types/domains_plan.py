@@ -11,7 +11,12 @@ from sqlglot import exp
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import Column, DomainName, ScalarType
 from reclock.catalog.objects import Item
-from reclock.errors import DomainViolation, InvalidConstraint, UnsupportedSql
+from reclock.errors import (
+    DomainViolation,
+    InvalidConstraint,
+    UnsupportedSql,
+    WrongObjectType,
+)
 from reclock.plan.relational import Filter, Finishing, Get
 from reclock.plan.scalars import ColumnRef
 from reclock.sql.catalog.definitions import DomainCheck, DomainDefinition
@@ -113,7 +118,8 @@ def alter_domain(
     entry = find_object(parts(node.this), "DOMAIN", catalog, session)
     assert isinstance(entry, DomainEntry)
     definition = parse_one(entry.create_sql)
-    assert isinstance(definition, CreateDomainStatement)
+    if not isinstance(definition, CreateDomainStatement):
+        raise WrongObjectType(str(entry.name), "domain", "type")
     change = _Change(node, entry, definition, catalog)
     return change.planned()
 

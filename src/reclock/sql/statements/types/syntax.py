@@ -7,7 +7,7 @@ from typing import ClassVar
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from reclock.errors import UnsupportedSql
+from reclock.errors import SqlSyntaxError, UnsupportedSql
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import alters, parses
@@ -19,6 +19,20 @@ class CreateTypeStatement(Statement):
     """``labels`` are strings."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "labels": False}
+
+
+@written_as("CREATE TYPE {this} AS LIST (ELEMENT TYPE = {element})")
+class CreateListStatement(Statement):
+    """CREATE TYPE … AS LIST."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "element": True}
+
+
+@written_as("CREATE TYPE {this} AS MAP (KEY TYPE = {key}, VALUE TYPE = {value})")
+class CreateMapStatement(Statement):
+    """CREATE TYPE … AS MAP."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "key": True, "value": True}
 
 
 @written_as("ALTER TYPE {this} ADD VALUE [exists: IF NOT EXISTS] {label} [{side} {beside}]")
@@ -43,16 +57,46 @@ class RenameValueStatement(Statement):
 
 
 @parses("CREATE TYPE")
-def create_type(parser: StatementParser) -> CreateTypeStatement:
+def create_type(parser: StatementParser) -> Statement:
     name = parser.object_name()
+    if parser.accept("AS", "LIST"):
+        return CreateListStatement(this=name, **_part_types(parser, "ELEMENT"))
+    if parser.accept("AS", "MAP"):
+        return CreateMapStatement(this=name, **_part_types(parser, "KEY", "VALUE"))
     if not parser.accept("AS", "ENUM"):
-        raise UnsupportedSql("types other than enums are not supported", hint="write AS ENUM (…)")
+        raise UnsupportedSql(
+            "types other than enums, lists and maps are not supported",
+            hint="write AS ENUM (…), AS LIST (…) or AS MAP (…)",
+        )
     parser.open_parenthesis()
     labels: list[exp.Expr] = []
     if not parser.accept_token(TokenType.R_PAREN):
         labels = parser.comma_list(_label)
         parser.close_parenthesis()
     return CreateTypeStatement(this=name, labels=labels)
+
+
+def _part_types(parser: StatementParser, *parts: str) -> dict[str, exp.Expr]:
+    """The types of the parts, in parentheses and in any order, by the parts' names in lower
+    case."""
+    types: dict[str, exp.Expr] = {}
+    parser.open_parenthesis()
+
+    def option(parser: StatementParser) -> str:
+        part = parser.accept_first(*(part for part in parts if part.lower() not in types))
+        if part is None:
+            parser.raise_error(f"Expected {' or '.join(parts)} TYPE")
+        parser.expect("TYPE")
+        parser.accept_token(TokenType.EQ)
+        types[part.lower()] = parser.data_type() or parser.missing()
+        return part
+
+    parser.comma_list(option)
+    parser.close_parenthesis()
+    for part in parts:
+        if part.lower() not in types:
+            raise SqlSyntaxError(f"{part} TYPE option is required")
+    return types
 
 
 def _label(parser: StatementParser) -> exp.Expr:
