@@ -283,6 +283,39 @@ def test_what_is_refused(
         run(created, text)
 
 
+@pytest.mark.parametrize(
+    ("value", "encoded"),
+    [
+        ("two\nlines, ünïcode", "decode('dHdvCmxpbmVzLCDDvG7Dr2NvZGU=', 'base64')"),
+        ("two\nlines", "decode('dHdv\nCmxpbmVz', 'base64')"),
+        ("hi", "decode('6869', 'hex')"),
+    ],
+)
+def test_a_secret_may_be_given_encoded(created: Environment, value: str, encoded: str) -> None:
+    run(created, f"ALTER SECRET word AS {encoded}")
+    assert client(created, "s")["sasl.password"] == value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "'hush'",
+        "AS hush",
+        "AS 'hush' 'hush'",
+        "AS 'hush' || 'x'",
+        "AS decode('hush', 'hex')",
+        "AS decode('hush')",
+        "AS decode('hush', 'rot13')",
+        "AS decode('hush', 'base64'",
+        "AS decode('/////w==', 'base64')",
+    ],
+)
+def test_no_mistake_repeats_the_value_of_a_secret(created: Environment, value: str) -> None:
+    with pytest.raises(SqlSyntaxError) as refused:
+        run(created, f"CREATE SECRET mistaken {value}")
+    assert "hush" not in f"{refused.value} {refused.value.detail} {refused.value.hint}"
+
+
 def test_a_server_is_reached_by_its_name_in_libpq(environment: Environment) -> None:
     run(
         environment,

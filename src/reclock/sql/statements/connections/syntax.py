@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import secrets
+from base64 import b64decode
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import ClassVar, TypeVar
 
 from sqlglot import exp
@@ -81,14 +84,19 @@ def alter_secret(parser: StatementParser, name: exp.Table, exists: bool) -> Alte
 
 
 def _with_value(parser: StatementParser, node: _SecretNode) -> _SecretNode:
-    """``AS 'value'``, or ``STORED AS 'reference'``, as the catalog keeps it. No error repeats what
-    stands here."""
+    """``AS 'value'`` or ``AS decode('value', 'base64')``; or ``STORED AS 'reference'``, as the
+    catalog keeps it. No error repeats what stands here."""
     is_stored = parser.accept("STORED")
-    if not parser.accept_token(TokenType.ALIAS) or not parser.is_string():
+    is_introduced = parser.accept_token(TokenType.ALIAS)
+    is_encoded = parser.accept("DECODE", "(")
+    if not is_introduced or not parser.is_string():
         raise SqlSyntaxError(
-            "the value of a secret is a string: AS '…'", position=parser.last_token.start + 1
+            "the value of a secret is a string: AS '…' or AS decode('…', 'base64')",
+            position=parser.last_token.start + 1,
         )
     position, text = parser.last_token.start + 1, parser.text().name
+    if is_encoded:
+        text = _decoded(parser, text, position)
     if parser.token:
         raise SqlSyntaxError(
             "nothing follows the value of a secret, which is one string", position=position
@@ -97,6 +105,29 @@ def _with_value(parser: StatementParser, node: _SecretNode) -> _SecretNode:
     if not is_stored:
         node.meta[HIDDEN] = text
     return node
+
+
+_DECODERS: Mapping[str, Callable[[str], bytes]] = {
+    "base64": partial(b64decode, validate=True),
+    "hex": bytes.fromhex,
+}
+
+
+def _decoded(parser: StatementParser, text: str, position: int) -> str:
+    """The text whose bytes in UTF-8 ``text`` encodes, as what follows it says."""
+    is_complete = parser.accept_token(TokenType.COMMA) and parser.is_string()
+    decoder = _DECODERS.get(parser.text().name) if is_complete else None
+    if decoder is None or not parser.accept(")"):
+        raise SqlSyntaxError(
+            "the encoding of a secret is 'base64' or 'hex': AS decode('…', 'base64')",
+            position=position,
+        )
+    try:
+        return decoder("".join(text.split())).decode()
+    except ValueError:
+        raise SqlSyntaxError(
+            "the value of a secret is no text in this encoding", position=position
+        ) from None
 
 
 @parses("CREATE CONNECTION")
