@@ -219,3 +219,4 @@ SELECT t.g, x.* FROM t, LATERAL (SELECT u.a AS p, y FROM u FULL JOIN w ON u.a = 
 SELECT a, (SELECT count(w.y) FROM w LEFT JOIN (u JOIN u AS v ON u.a = v.a AND u.a >= t.a) ON w.a = u.a) FROM t
 SELECT a, (SELECT count(j.y) FROM (u RIGHT JOIN w ON u.a = w.a AND u.a = t.a) AS j) FROM t
 SELECT a, (SELECT count(u.a) FROM u RIGHT JOIN w ON (SELECT max(v.a) FROM u AS v WHERE v.a <= t.a) = u.a) FROM t
+SELECT ARRAY(VALUES (2), (3), (1) ORDER BY 1 DESC) AS found

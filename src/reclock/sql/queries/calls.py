@@ -94,8 +94,8 @@ def _of_rows(
 ) -> TypedExpr | None:
     """The value of a call that is about several rows: an aggregate, GROUPING, or the array of a
     query."""
-    if len(arguments) == 1 and isinstance(arguments[0], exp.Query | exp.Values):
-        [query] = arguments
+    query = _query(arguments)
+    if query is not None:
         if name in ("array", "list"):
             rows = context.subqueries.array(query, context.scope)
             return list_of_rows(rows) if name == "list" else rows
@@ -110,6 +110,20 @@ def _of_rows(
     if name == "grouping" and arguments:
         return _grouping(node, context)
     return None
+
+
+def _query(arguments: Sequence[exp.Expr]) -> exp.Expr | None:
+    """The only argument, if it is a query. What ORDER BY follows is VALUES, or in parentheses."""
+    argument = arguments[0] if len(arguments) == 1 else None
+    if isinstance(argument, exp.Order) and isinstance(argument.this, exp.Query | exp.Values):
+        alias = exp.TableAlias(this=exp.to_identifier("rows"))
+        source = exp.Subquery(this=tracked_copy(argument.this), alias=alias)
+        return exp.Select(
+            expressions=[exp.Star()],
+            from_=exp.From(this=source),
+            order=exp.Order(expressions=[tracked_copy(term) for term in argument.expressions]),
+        )
+    return argument if isinstance(argument, exp.Query | exp.Values) else None
 
 
 def _of_whole_rows(query: exp.Expr) -> exp.Expr:

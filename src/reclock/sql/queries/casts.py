@@ -95,7 +95,9 @@ def cast_to(value: Planned, target: ScalarType, context: ExprContext) -> TypedEx
         )
     if target == TEXT and value.type is not None and value.type.is_object_id and value.type != OID:
         return catalog_call(f"{value.type.name}_name", [value], context)
-    return cast(value, target)
+    result = cast(value, target)
+    is_named = target.domain is None and result.type.domain is not None
+    return with_type_name(result, target) if is_named else result
 
 
 _WORDS_OF_TIME = {
