@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from reclock.algebra.intervals import Interval
+from reclock.algebra.intervals import DAY_US, Interval
 from reclock.algebra.relations import BIGINT, DOUBLE, INTEGER, INTERVAL, ScalarType
 from reclock.errors import (
     InvalidFrameOffset,
@@ -32,7 +32,7 @@ from reclock.sql.queries.expressions import (
     scalar,
     typed,
 )
-from reclock.sql.queries.overloads import is_open
+from reclock.sql.queries.overloads import call, is_null, is_open
 from reclock.sql.queries.planned import InWindow, Planned, TypedExpr, Untyped
 from reclock.sql.syntax.consumption import consume
 from reclock.sql.syntax.dialect import to_sql
@@ -227,18 +227,33 @@ def _is_empty(frame: Frame) -> bool:
     """Whether it ends before it starts, as `1 PRECEDING AND 2 PRECEDING`."""
     if frame.start is None or frame.end is None:
         return False
-    start, end = (
-        bound.span_us if isinstance(bound, Interval) else bound
-        for bound in (frame.start, frame.end)
-    )
-    return start > end
+    if not isinstance(frame.start, Interval) and not isinstance(frame.end, Interval):
+        return frame.start > frame.end
+    start, end = frame.start or Interval(), frame.end or Interval()
+    assert isinstance(start, Interval)
+    assert isinstance(end, Interval)
+    months, days, us = start + -end
+    return months * (28 if months > 0 else 31) * DAY_US + days * DAY_US + us > 0  # in any month
 
 
-def _over_nothing(name: str, window: TypedExpr) -> TypedExpr:
-    """The value of the function where the frame of no row has a row."""
+def _over_nothing(name: str, window: InWindow) -> TypedExpr:
+    """The value of the function where the frame ends before it starts. It has no row, except where
+    every distance from the row's value leads to that value itself: its peers are in the frame
+    then."""
     if name in PLACES or name in ("lag", "lead"):  # these look at no frame
         return window
-    return Literal(0 if name in COUNTS else None, window.type)
+    nothing = Literal(0 if name in COUNTS else None, window.type)
+    if not window.frame.has_distance or window.counts_groups:
+        return nothing
+    [key] = window.order
+    fixed = _FIXED if key.type.is_float else ()
+    are_fixed = is_null(key), *(call("=", [key, Literal(value, key.type)]) for value in fixed)
+    peers = replace(window, frame=replace(window.frame, start=0, end=0))
+    return Case(tuple((is_fixed, peers) for is_fixed in are_fixed), nothing, window.type)
+
+
+_FIXED = (float("nan"), float("inf"), float("-inf"))
+"""Values from which every distance leads to them, besides NULL."""
 
 
 def _bound(
