@@ -246,8 +246,10 @@ class ScalarType:
 
     @property
     def has_intervals(self) -> bool:
-        """Whether its values are intervals, or records with some: equal ones can differ in their
-        parts."""
+        """Whether its values are intervals, or arrays or records with some: equal ones can differ
+        in their parts."""
+        if self.element is not None:
+            return self.element.has_intervals
         return self.name is TypeName.INTERVAL or any(
             field.type.has_intervals for field in self.fields
         )

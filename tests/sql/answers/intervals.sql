@@ -54,3 +54,10 @@ SELECT x + a * 100000000 - a * 100000000, a + x, x - a, x + 1000000 - 1000000 FR
 SELECT interval '1:', interval '1-', interval '1 2:', interval '1- 2 3:', interval ':::1- ::2 ::::3:', interval '1 0:.27', interval '1::2', interval '-1:', interval '-1-', interval '1:2:'
 SELECT a, a * interval '3 years 2 mons -5 days 01:02:03.456789', 1073741823 * interval '1 day' * (a % 2), (9007199254740993::bigint * a) * interval '1 microsecond', a::smallint * interval '-00:00:00.000001', NULL::integer * interval '1 day', a * NULL::interval FROM t
 SELECT a * i FROM (SELECT a, a * interval '1 day 01:00' AS i FROM t) t
+SELECT ARRAY[interval '1 day'] = ARRAY[interval '24 hours'], ARRAY[interval '1 mon'] < ARRAY[interval '31 days'], ARRAY[interval '1 day', NULL] < ARRAY[interval '24 hours', '1 sec'], ARRAY[[interval '1 day']] = ARRAY[[interval '24 hours']], ARRAY[interval '1 day'] IS DISTINCT FROM ARRAY[interval '24 hours']
+SELECT array_position(ARRAY[interval '24 hours'], interval '1 day'), array_positions(ARRAY[interval '24 hours', NULL, '1 day', '2 days'], interval '1 day'), ARRAY[interval '1 day'] @> ARRAY[interval '24 hours'], ARRAY[interval '1 day'] <@ ARRAY[interval '24 hours', '3 days'], ARRAY[interval '1 day'] && ARRAY[interval '24 hours']
+SELECT count(DISTINCT ARRAY[i]), min(ARRAY[i])::text, max(ARRAY[i])::text FROM held
+SELECT ARRAY[i] AS x, count(*) FROM held WHERE n <> 6 GROUP BY ARRAY[i]
+SELECT DISTINCT ARRAY[i, i] = ARRAY[i, interval '30 days'] FROM held
+SELECT n, rank() OVER (ORDER BY ARRAY[i, interval '1 day']), count(*) OVER (PARTITION BY ARRAY[i]) FROM held
+SELECT a.n, b.n FROM held AS a JOIN held AS b ON ARRAY[a.i] = ARRAY[b.i] AND a.n < b.n

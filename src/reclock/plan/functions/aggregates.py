@@ -35,7 +35,7 @@ from reclock.plan.functions.digits import FLOAT_SCALE
 from reclock.plan.functions.floats import with_value, within_range
 from reclock.plan.functions.orders import has_own_order, in_order
 from reclock.plan.functions.registry import Site, Types, Writer, aggregate
-from reclock.plan.functions.sql_names import type_sql
+from reclock.plan.functions.sql_names import case_sql, struct, type_sql
 from reclock.plan.functions.sums import ascending_values, call, sum_of
 from reclock.plan.functions.typing import exact, least_digits, parameters
 
@@ -102,6 +102,8 @@ def _write_extreme(engine: str, function: str) -> Writer:
     def write(site: Site) -> str:
         if site.result.name is TypeName.INTERVAL:
             return intervals.extreme(function, engine, site)
+        if site.result.element is not None and site.result.has_intervals:
+            return _extreme_array(function, engine, site)
         if has_own_order(site.result) or (site.result.element is not None and engine == "spark"):
             [argument] = site.arguments
             return call(
@@ -110,6 +112,15 @@ def _write_extreme(engine: str, function: str) -> Writer:
         return call(function, site)
 
     return write
+
+
+def _extreme_array(function: str, engine: str, site: Site) -> str:
+    """The smallest or largest array of intervals of a group; of equal ones, by their parts."""
+    [value] = site.arguments
+    spans = intervals.compared(engine, value, site.result)
+    order = in_order(engine, spans, intervals.compared_type(site.result))
+    pair = struct(engine, {"s": order, "v": value})
+    return f"({call(function, site, case_sql(engine, f' WHEN {value} IS NOT NULL THEN {pair}'))}).v"
 
 
 def _write_sum(engine: str) -> Writer:

@@ -15,7 +15,14 @@ from reclock.algebra.relations import ScalarType, TypeName, numeric
 from reclock.errors import UnsupportedSql
 from reclock.plan.functions.floats import with_value
 from reclock.plan.functions.registry import Site, Types, Writer, scalar
-from reclock.plan.functions.sql_names import case_sql, field_names, interval_struct, raised, struct
+from reclock.plan.functions.sql_names import (
+    case_sql,
+    each_element,
+    field_names,
+    interval_struct,
+    raised,
+    struct,
+)
 from reclock.plan.functions.sums import call
 
 SPAN = "interval span"
@@ -66,11 +73,13 @@ def span(engine: str, sql: str) -> str:
 
 def compared(engine: str, sql: str, type: ScalarType) -> str:
     """What an engine compares for ``sql``, a value of ``type``, as ``compared_type``: an interval by
-    its span, also within a record."""
+    its span, also within an array or a record."""
     if type.name is TypeName.INTERVAL:
         return span(engine, sql)
     if not type.has_intervals:
         return sql
+    if type.element is not None:
+        return each_element(engine, sql, compared(engine, "e", type.element))
 
     def fields(record: str) -> str:
         names = field_names(type)
@@ -91,6 +100,7 @@ def compared_type(type: ScalarType) -> ScalarType:
         return SPAN_TYPE
     return replace(
         type,
+        element=None if type.element is None else compared_type(type.element),
         fields=tuple(replace(field, type=compared_type(field.type)) for field in type.fields),
     )
 
@@ -361,8 +371,8 @@ def _write_compared(engine: str) -> Writer:
 
 scalar(
     SPAN,
-    "The microseconds that an interval, alone or in a record, is compared by, with months of 30 "
-    "days.",
+    "The microseconds that an interval, alone or in an array or a record, is compared by, with "
+    "months of 30 days.",
     _with_intervals,
     duckdb=_write_compared("duckdb"),
     spark=_write_compared("spark"),

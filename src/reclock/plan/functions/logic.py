@@ -106,9 +106,11 @@ def _write_extreme(engine: str, function: str) -> Writer:
         type = site.result
         if type.is_nested and engine == "spark":
             raise UnsupportedSql(f"{function} of arrays and records is not computed by Spark")
-        if type.name is TypeName.RECORD and (type.has_intervals or has_own_order(type)):
+        if type.is_nested and type.has_intervals:
+            raise UnsupportedSql(f"{function} of arrays or records of intervals is not supported")
+        if type.name is TypeName.RECORD and has_own_order(type):
             raise UnsupportedSql(
-                f"{function} of records with intervals, ranges, documents or enums is not supported"
+                f"{function} of records with ranges, documents or enums is not supported"
             )
         if has_own_order(type):
             pairs = [_with_order(engine, argument, type) for argument in arguments]

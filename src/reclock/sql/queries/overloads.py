@@ -11,6 +11,7 @@ from reclock.errors import (
     EvaluationError,
     UnknownFunction,
     UnknownOperator,
+    UnsupportedSql,
 )
 from reclock.plan.functions import resolve_scalar
 from reclock.plan.functions.array_dimensions import FLATTENED, SHAPE
@@ -44,8 +45,12 @@ def call(name: str, arguments: Sequence[Planned]) -> TypedExpr:
     cast_arguments: tuple[TypedExpr, ...] = tuple(
         coerce(a, type) for a, type in zip(arguments, resolved.argument_types, strict=True)
     )
+    if resolved.function in _CHANGES and cast_arguments[0].type.has_intervals:
+        raise UnsupportedSql(f"{name} of intervals is not supported")
     if resolved.function in _COMPARISONS:
         cast_arguments = tuple(comparable(moment) for moment in comparable_moments(cast_arguments))
+    elif resolved.function in _SEARCHES:
+        cast_arguments = tuple(map(comparable, cast_arguments))
     called = Call(resolved.function, cast_arguments, resolved.result)
     local = zoned(called)
     return folded(called) if local is None else local
@@ -167,6 +172,13 @@ _MOMENTS = (TypeName.DATE, TypeName.TIMESTAMP, TypeName.TIMESTAMPTZ)
 
 _ORDERS = frozenset({"=", "<", "<=", ">", ">="})
 _COMPARISONS = _ORDERS | {"<>", "is_not_distinct"}
+_SEARCHES = {
+    *("array_position", "array_position from", "array_positions"),
+    *("array_contains", "array_contained", "array_overlaps"),
+}
+"""Functions that compare elements of arrays."""
+_CHANGES = ("array_remove", "array_replace")
+"""Functions that compare elements of arrays, and return some of them."""
 
 _OVERLOADED: dict[str, tuple[str, tuple[int, ...]]] = {
     # name: as it is written, the arguments of which one must have a type
