@@ -61,3 +61,5 @@ SELECT ARRAY[i] AS x, count(*) FROM held WHERE n <> 6 GROUP BY ARRAY[i]
 SELECT DISTINCT ARRAY[i, i] = ARRAY[i, interval '30 days'] FROM held
 SELECT n, rank() OVER (ORDER BY ARRAY[i, interval '1 day']), count(*) OVER (PARTITION BY ARRAY[i]) FROM held
 SELECT a.n, b.n FROM held AS a JOIN held AS b ON ARRAY[a.i] = ARRAY[b.i] AND a.n < b.n
+SELECT array_agg(n ORDER BY i, n), array_agg(n ORDER BY i DESC, n), array_agg(n ORDER BY ARRAY[i], n DESC), string_agg(n::text, '' ORDER BY i, n DESC) FROM held
+SELECT array_agg(n ORDER BY v, n), array_agg(v ORDER BY v DESC, n) FROM (VALUES (0, interval '1 day'), (1, '24:00'), (2, '1 mon'), (3, '30 days'), (4, '-1 sec'), (5, NULL), (6, '40 days')) AS x (n, v)

@@ -18,8 +18,7 @@ from reclock.compute.operators.rules import (
     origin,
     snapshot,
 )
-from reclock.plan.functions.intervals import compared, compared_type
-from reclock.plan.functions.orders import in_order
+from reclock.plan.functions.orders import in_order, sort_key
 from reclock.plan.relational import Arrangement, Ordering, TopK
 
 
@@ -35,7 +34,7 @@ def order_by(
     terms = []
     for ordering in order:
         column = f"c{ordering.index}"
-        terms.append(term(comparable(engine, column, types[ordering.index]), ordering))
+        terms.append(term(sort_key(engine, column, types[ordering.index]), ordering))
     sorted_by = {o.index for o in order if not types[o.index].has_intervals}
     if not has_ties:
         terms += [
@@ -44,11 +43,6 @@ def order_by(
             if index not in sorted_by
         ]
     return ", ".join(terms)
-
-
-def comparable(engine: str, column: str, type: ScalarType) -> str:
-    """What rows are ordered by in a column."""
-    return in_order(engine, compared(engine, column, type), compared_type(type))
 
 
 def _in_any_order(engine: str, column: str, type: ScalarType) -> str:

@@ -19,7 +19,8 @@ from reclock.compute.operators.rules import (
     select_list,
     snapshot,
 )
-from reclock.compute.operators.topk import comparable, order_by
+from reclock.compute.operators.topk import order_by
+from reclock.plan.functions.orders import sort_key
 from reclock.plan.functions.sql_names import type_sql
 from reclock.plan.relational import Frame, Ordering, Window, WindowFunction
 from reclock.plan.scalars import Aggregate
@@ -140,7 +141,7 @@ def _is_from_first(node: Window, engine: str) -> str:
     condition = "TRUE"
     for key in reversed(node.order):
         type = node.input.desc.types[key.index]
-        row, first = (comparable(engine, f"{side}.c{key.index}", type) for side in ("i", "f"))
+        row, first = (sort_key(engine, f"{side}.c{key.index}", type) for side in ("i", "f"))
         is_beyond = f"{row} {'<' if key.is_descending else '>'} {first}"
         is_after = (
             f"({row} IS NOT NULL AND ({first} IS NULL OR {is_beyond}))"

@@ -33,7 +33,7 @@ from reclock.plan.functions.arithmetic import (
 from reclock.plan.functions.casts import write_cast
 from reclock.plan.functions.digits import FLOAT_SCALE
 from reclock.plan.functions.floats import with_value, within_range
-from reclock.plan.functions.orders import has_own_order, in_order
+from reclock.plan.functions.orders import has_own_order, in_order, sort_key
 from reclock.plan.functions.registry import Site, Types, Writer, aggregate
 from reclock.plan.functions.sql_names import case_sql, struct, type_sql
 from reclock.plan.functions.sums import ascending_values, call, sum_of
@@ -117,9 +117,7 @@ def _write_extreme(engine: str, function: str) -> Writer:
 def _extreme_array(function: str, engine: str, site: Site) -> str:
     """The smallest or largest array of intervals of a group; of equal ones, by their parts."""
     [value] = site.arguments
-    spans = intervals.compared(engine, value, site.result)
-    order = in_order(engine, spans, intervals.compared_type(site.result))
-    pair = struct(engine, {"s": order, "v": value})
+    pair = struct(engine, {"s": sort_key(engine, value, site.result), "v": value})
     return f"({call(function, site, case_sql(engine, f' WHEN {value} IS NOT NULL THEN {pair}'))}).v"
 
 

@@ -10,6 +10,7 @@ from reclock.plan.functions.array_sql import lengths, size
 from reclock.plan.functions.arrays import Signature, on_array, printed
 from reclock.plan.functions.floats import with_value
 from reclock.plan.functions.intervals import computed
+from reclock.plan.functions.orders import has_own_order
 from reclock.plan.functions.registry import SCALARS, Resolver, Site, Types, Writer, scalar
 from reclock.plan.functions.sql_names import each_element, raised, struct, type_sql
 from reclock.plan.functions.typing import exact, operand_type
@@ -94,12 +95,28 @@ scalar(
     duckdb=_trimmed("duckdb"),
     spark=_trimmed("spark"),
 )
+
+
+def _sorted(form: str) -> Writer:
+    def write(site: Site) -> str:
+        element = site.result.element
+        assert element is not None
+        if element.has_intervals or has_own_order(element):
+            raise UnsupportedSql(
+                f"array_sort of {site.result} is not supported",
+                hint="write ARRAY(SELECT x FROM unnest(…) AS t (x) ORDER BY x)",
+            )
+        return form.format(*site.arguments)
+
+    return write
+
+
 scalar(
     "array_sort",
     "The elements in ascending order, NULLs last.",
     on_array(lambda element: (), array),
-    duckdb="list_sort({0}, 'ASC', 'NULLS LAST')",
-    spark="array_sort({0})",
+    duckdb=_sorted("list_sort({0}, 'ASC', 'NULLS LAST')"),
+    spark=_sorted("array_sort({0})"),
 )
 
 # --- positions ---

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from reclock.algebra.relations import BYTEA, TEXT, ScalarType, TypeName, array
 from reclock.errors import InternalError, UnsupportedSql
-from reclock.plan.functions.orders import in_order
+from reclock.plan.functions.orders import in_order, sort_key
 from reclock.plan.functions.registry import Site, Types, Writer, aggregate
 from reclock.plan.functions.sql_names import string
 from reclock.plan.functions.typing import is_implicit
@@ -43,10 +43,11 @@ class _Key:
 
 
 def _keys(engine: str, site: Site, first: int) -> list[_Key]:
-    """The sort keys of the rows: the arguments from ``first`` on, then those before."""
+    """The sort keys of the rows: the arguments from ``first`` on, then those before, of which equal
+    intervals are in the order of their parts."""
 
     def sorted_by(place: int) -> str:
-        return in_order(engine, site.arguments[place], site.types[place])
+        return sort_key(engine, site.arguments[place], site.types[place])
 
     keys = []
     for i in range(first, len(site.arguments), 2):
@@ -54,11 +55,13 @@ def _keys(engine: str, site: Site, first: int) -> list[_Key]:
         if word not in DIRECTIONS:
             raise InternalError(f"no direction of an ordered aggregate: {word!r}")
         keys.append(_Key(sorted_by(i), str(word)))
-    arguments = [
-        site.arguments[place] if site.types[place].has_order_key else sorted_by(place)
-        for place in range(first)
-        if place not in site.constants
-    ]
+    arguments = []
+    for place in range(first):
+        if place not in site.constants:
+            value, type = site.arguments[place], site.types[place]
+            arguments.append(value if type.has_order_key else sorted_by(place))
+            if type.has_intervals:
+                arguments.append(in_order(engine, value, type))
     keyed = {key.sql for key in keys}
     return [*keys, *(_Key(sql, ASCENDING) for sql in arguments if sql not in keyed)]
 
@@ -117,6 +120,11 @@ def _write_collected(engine: str) -> Writer:
     """All values, including NULLs; NULL if there are none."""
 
     def write(site: Site) -> str:
+        if site.is_distinct and site.types[0].has_intervals:
+            raise UnsupportedSql(
+                "array_agg of DISTINCT intervals is not supported",
+                hint="take them from a subquery with DISTINCT",
+            )
         if engine == "duckdb":
             distinct = "DISTINCT " if site.is_distinct else ""
             values = f"list({distinct}{site.arguments[0]}{_duckdb_order(site, 1)})"

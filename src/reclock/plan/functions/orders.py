@@ -6,8 +6,14 @@ from reclock.algebra.relations import EnumType, ScalarType, TypeName, array
 from reclock.errors import UnsupportedSql
 from reclock.plan.functions.array_sql import flattened, lengths
 from reclock.plan.functions.floats import with_value
+from reclock.plan.functions.intervals import compared, compared_type
 from reclock.plan.functions.json_calls import json_call
 from reclock.plan.functions.sql_names import case_sql, each_element, field_names, string, struct
+
+
+def sort_key(engine: str, sql: str, type: ScalarType) -> str:
+    """What the engine orders as SQL orders ``sql``, intervals by their spans."""
+    return in_order(engine, compared(engine, sql, type), compared_type(type))
 
 
 def in_order(engine: str, sql: str, type: ScalarType) -> str:
