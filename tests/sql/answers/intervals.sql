@@ -57,7 +57,7 @@ SELECT a * i FROM (SELECT a, a * interval '1 day 01:00' AS i FROM t) t
 SELECT ARRAY[interval '1 day'] = ARRAY[interval '24 hours'], ARRAY[interval '1 mon'] < ARRAY[interval '31 days'], ARRAY[interval '1 day', NULL] < ARRAY[interval '24 hours', '1 sec'], ARRAY[[interval '1 day']] = ARRAY[[interval '24 hours']], ARRAY[interval '1 day'] IS DISTINCT FROM ARRAY[interval '24 hours']
 SELECT array_position(ARRAY[interval '24 hours'], interval '1 day'), array_positions(ARRAY[interval '24 hours', NULL, '1 day', '2 days'], interval '1 day'), ARRAY[interval '1 day'] @> ARRAY[interval '24 hours'], ARRAY[interval '1 day'] <@ ARRAY[interval '24 hours', '3 days'], ARRAY[interval '1 day'] && ARRAY[interval '24 hours']
 SELECT count(DISTINCT ARRAY[i]), min(ARRAY[i])::text, max(ARRAY[i])::text FROM held
-SELECT ARRAY[i] AS x, count(*) FROM held WHERE n <> 6 GROUP BY ARRAY[i]
+SELECT min(n), count(*) FROM held GROUP BY ARRAY[i]
 SELECT DISTINCT ARRAY[i, i] = ARRAY[i, interval '30 days'] FROM held
 SELECT n, rank() OVER (ORDER BY ARRAY[i, interval '1 day']), count(*) OVER (PARTITION BY ARRAY[i]) FROM held
 SELECT a.n, b.n FROM held AS a JOIN held AS b ON ARRAY[a.i] = ARRAY[b.i] AND a.n < b.n
