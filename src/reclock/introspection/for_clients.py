@@ -52,7 +52,12 @@ from reclock.introspection.type_functions import (
 )
 from reclock.introspection.views import views
 
-_ON = ((Kind.ITEM, "relation"), (Kind.SCHEMA, "schema"), (Kind.DATABASE, "database"))
+_ON = (
+    (Kind.ITEM, "relation"),
+    (Kind.SCHEMA, "schema"),
+    (Kind.DATABASE, "database"),
+    (Kind.CLUSTER, "cluster"),
+)
 
 
 def _types(state: CatalogState) -> Rows:
@@ -141,6 +146,8 @@ def _role_privileges(state: CatalogState) -> Rows:
     snapshot = state.catalog
     for role in snapshot.roles.values():
         is_super, roles = is_superuser(snapshot, role.id), memberships(snapshot, role.id)
+        for privilege in names(held_privileges(snapshot, role.id, None)):
+            yield object_oid(role.id), "system", 0, "system", privilege
         for kind, word in _ON:
             for catalog_object in snapshot.sorted(kind):
                 privileges = names(held_privileges(snapshot, role.id, identity(catalog_object)))

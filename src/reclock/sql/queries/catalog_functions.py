@@ -106,6 +106,11 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
     # schemas or as they are shown.
     "regnamespace_named": ((TEXT,), 1, _number("pg_catalog.pg_namespace", "nspname = argument1")),
     "database_named": ((TEXT,), 1, _number("pg_catalog.pg_database", "datname = argument1")),
+    "cluster_named": (
+        (TEXT,),
+        1,
+        _number("mz_internal.mz_held_privileges", "kind = 'cluster' AND name = argument1"),
+    ),
     "regrole_named": ((TEXT,), 1, _number("pg_catalog.pg_roles", "rolname = argument1")),
     "regclass_named": (
         (TEXT,),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from reclock.algebra.relations import BOOLEAN, OID, REGROLE, TEXT, ScalarType
-from reclock.errors import UnknownFunction
+from reclock.errors import UnknownFunction, UnsupportedSql
 from reclock.plan.scalars import Call, Cast, Literal, Parameter
 from reclock.sql.queries.catalog_functions import (
     CATALOG_FUNCTIONS,
@@ -60,12 +60,11 @@ def privilege_call(name: str, values: Sequence[Planned], context: ExprContext) -
         )
     if any(map(_is_null_constant, values)):
         return Literal(None, BOOLEAN)
-    role, object, *columns_and_privilege = values
-    if function.kind == "database":
-        object = _database(object, context)
+    if function.named is not None:
+        role, object, *others = values
+        values = [role, _object_id(object, function.named, context), *others]
     arguments = [
-        catalog_argument(value, type, context)
-        for value, type in zip([role, object, *columns_and_privilege], types, strict=True)
+        catalog_argument(value, type, context) for value, type in zip(values, types, strict=True)
     ]
     privileges = arguments[-1].value if isinstance(arguments[-1], Literal) else None
     return with_body(types, expression(function.body(privileges)), arguments, context)
@@ -77,13 +76,18 @@ def _is_null_constant(value: Planned) -> bool:
     return isinstance(value, Literal) and value.value is None
 
 
-def _database(value: Planned, context: ExprContext) -> Planned:
-    """The id of the database that ``value`` names, or ``value`` if it is an id."""
+def _object_id(value: Planned, kind: str, context: ExprContext) -> Planned:
+    """The id of the object of that kind that ``value`` names, or ``value`` if it is an id."""
     if value.type not in (None, TEXT):
         return value
-    if isinstance(value, Untyped | Literal | Parameter):
-        return context.subqueries.object_id(value, OID)
-    return catalog_call("database_named", [value], context)
+    is_constant = isinstance(value, Untyped | Literal) and not isinstance(value, OpenParameter)
+    if is_constant or (kind == "database" and isinstance(value, Untyped | Parameter)):
+        return context.subqueries.object_id(value, OID, kind)
+    if f"{kind}_named" not in CATALOG_FUNCTIONS:
+        raise UnsupportedSql(
+            f"the name of a {kind} that is no constant is not supported here", hint="give its oid"
+        )
+    return catalog_call(f"{kind}_named", [coerce(value, TEXT)], context)
 
 
 def with_body(

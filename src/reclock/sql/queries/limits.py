@@ -110,5 +110,5 @@ class NoSubqueries:
             return call
         raise UnsupportedSql(f"{call.function} is not supported here", hint=self.hint)
 
-    def object_id(self, value: Planned, target: ScalarType) -> NoReturn:
+    def object_id(self, value: Planned, target: ScalarType, kind: str = "database") -> NoReturn:
         raise UnsupportedSql(f"a cast to {target} is not supported here", hint=self.hint)

@@ -8,6 +8,7 @@ from reclock.algebra.object_ids import PSEUDO_TYPES, TEXTS, declared_type_oid, o
 from reclock.algebra.relations import Column, ScalarType, TypeName
 from reclock.catalog.objects import Kind
 from reclock.errors import InvalidOption, ReclockError, UnknownObject, UnknownRelation
+from reclock.sql.catalog.lookups import find_object
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, nearest
 from reclock.sql.queries.call_forms import name_parts
@@ -24,10 +25,14 @@ _PSEUDO_TYPES = PSEUDO_TYPES | {
 
 
 def named_object(
-    text: str, target: ScalarType, catalog: PlannerCatalog, session: SessionNames
+    text: str,
+    target: ScalarType,
+    catalog: PlannerCatalog,
+    session: SessionNames,
+    kind: str = "database",
 ) -> int:
-    """The object id that ``text``, a number or a name, means: as an ``oid``, a database's. Raises
-    ``UnknownObject``, ``UnknownRelation``."""
+    """The object id that ``text``, a number or a name, means: as an ``oid``, that of an object of
+    ``kind``. Raises ``UnknownObject``, ``UnknownRelation``."""
     if text.strip().isdigit():
         return int(text)
     if text.strip() == "-":
@@ -41,6 +46,10 @@ def named_object(
             if name in TEXTS
             else declared_type_oid(Column(name, _type(text)))
         )
+    if target.name is TypeName.OID and kind == "cluster":
+        return object_oid(catalog.cluster_id(text))
+    if target.name is TypeName.OID and kind in ("connection", "secret"):
+        return object_oid(find_object(tuple(_parts(text)), kind.upper(), catalog, session).id)
     if target.name is TypeName.OID and catalog.snapshot is not None:
         database = catalog.snapshot.by_name(Kind.DATABASE, text)
         if database is None:

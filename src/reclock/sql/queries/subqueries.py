@@ -334,8 +334,8 @@ class SubqueryPlanner:
     def about_session(self, call: Call[TypedExpr]) -> TypedExpr:
         return self.context.about_session(call)
 
-    def object_id(self, value: Planned, target: ScalarType) -> TypedExpr:
-        """The id of the object that ``value``, a text, names."""
+    def object_id(self, value: Planned, target: ScalarType, kind: str = "database") -> TypedExpr:
+        """The id of the object that ``value``, a text, names: as an ``oid``, one of ``kind``."""
         if isinstance(value, OpenParameter):
             value = coerce(value, TEXT)
         if isinstance(value, Untyped | Literal):
@@ -343,7 +343,7 @@ class SubqueryPlanner:
             return Literal(
                 None
                 if text is None
-                else named_object(text, target, self.context.catalog, self.context.session),
+                else named_object(text, target, self.context.catalog, self.context.session, kind),
                 target,
             )
         if isinstance(value, Parameter):

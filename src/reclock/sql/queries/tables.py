@@ -9,7 +9,8 @@ from sqlglot import exp
 
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.relations import BOOLEAN, RelationDesc
-from reclock.errors import InvalidColumnReference, SqlSyntaxError, UnsupportedSql
+from reclock.catalog.objects import ItemType
+from reclock.errors import InvalidColumnReference, SqlSyntaxError, UnsupportedSql, WrongObjectType
 from reclock.plan.build import ONE_ROW, distinct, join, project
 from reclock.plan.relational import Get, JoinKind
 from reclock.plan.scalars import Call, ColumnRef
@@ -459,6 +460,10 @@ def _table(node: exp.Table, context: Context) -> ScopedPlan:
     if len(name) == 1 and name[0] in context.without_rows:
         raise UnsupportedSql(f'WITH query "{name[0]}" does not have a RETURNING clause')
     entry = context.catalog.resolve(name, context.session)
+    if entry.type is ItemType.SOURCE and not entry.desc.columns:
+        raise WrongObjectType(
+            str(entry.name), "relation with rows", "source of tables, which SHOW SOURCES lists"
+        )
     context.named.append((node, entry.name))
     context.depends_on.add(entry.id)
     if entry.builtin_view is not None:
