@@ -6,7 +6,7 @@ They cannot be called. Their numbers are PostgreSQL's own (``pg_proc.dat``).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 
 from reclock.algebra.object_ids import PSEUDO_TYPES, TEXTS, type_rows
 from reclock.algebra.relations import BPCHAR, RANGES, TypeName
@@ -75,7 +75,11 @@ def functions_of(type_name: str) -> TypeFunctions:
     """The functions of the type that has this name in ``pg_type``."""
     if type_name in RANGES:
         return _RANGE[1]
-    return (_ARRAY if type_name.startswith("_") else _FUNCTIONS[type_name])[1]
+    if not type_name.startswith("_"):
+        return _FUNCTIONS[type_name][1]
+    element = _FUNCTIONS.get(type_name[1:])
+    has_binary = element is None or element[1].receive != 0
+    return _ARRAY[1] if has_binary else replace(_ARRAY[1], receive=0, send=0)
 
 
 def type_function_rows(state: CatalogState) -> Rows:
