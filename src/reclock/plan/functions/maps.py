@@ -2,7 +2,7 @@
 
 Engines hold a list as an array, and a map as an array of records of a key and its value, in the
 order of the keys. So functions of lists are those of arrays, between casts that change nothing
-(`sql/queries/collection_calls.py`); a map's keys, values and entries are arrays too.
+(`sql/queries/list_calls.py`); a map's keys, values and entries are arrays too.
 """
 
 from __future__ import annotations

@@ -207,9 +207,9 @@ def _common_of_two(first: ScalarType, second: ScalarType) -> ScalarType | None:
         if first.name is not second.name and not (first.is_array and second.is_array):
             return None
         element = _common_of_two(first.element, second.element)
-        if element is None or first.is_array:
-            return element and array(element)
-        return replace(first, element=element)
+        if element is None:
+            return None
+        return array(element) if first.is_array else replace(first, element=element)
     if first.name is second.name is TypeName.RECORD and len(first.fields) == len(second.fields):
         return _common_record(first, second)
     if first.is_moment and second.is_moment:
