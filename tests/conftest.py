@@ -82,6 +82,12 @@ def pytest_addoption(parser) -> None:
         "--views-of", help="a folder of SQL files whose queries are maintained as views"
     )
     parser.addoption(
+        "--on-spark",
+        type=int,
+        default=150,
+        help="queries whose answers of Spark are compared with those of DuckDB",
+    )
+    parser.addoption(
         "--laws-on-spark",
         action="store_true",
         help="maintain the views of the laws on Spark, which takes minutes",
@@ -120,8 +126,13 @@ def pytest_runtestloop() -> None:
     freeze()
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure() -> None:
+    """What ends with the process is freed in order: libraries report what is left over."""
+    gc.unfreeze()
+
+
 LONG = (
-    "tests/sql/test_same_answer_as_postgres.py",
     "tests/airflow/test_tick_runs.py",
     "tests/laws/test_maintained_sql.py",
     "tests/crashes/test_ingest_crashes.py",
@@ -129,6 +140,7 @@ LONG = (
     "tests/behaviours/test_engines_read.py",
     "tests/behaviours/test_engine_functions.py",
     "tests/integration/test_delta_readers.py",
+    "tests/sql/test_same_answer_on_spark.py",
     "tests/spark/test_streaming.py",
     "tests/integration/test_production_shape.py",
     "tests/airflow/test_operators_and_sensors.py",

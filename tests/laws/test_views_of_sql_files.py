@@ -13,7 +13,7 @@ import pytest
 from fixtures.maintaining import Bench
 from fixtures.sql_files import SUFFIXES, SqlFile
 from sql import test_jsonb
-from sql.test_same_answer_as_postgres import ANSWERS, COLUMNS, PRINTED, ROWS, queries
+from sql.compared import ANSWERED, COLUMNS, PRINTED, ROWS, queries
 
 from reclock.algebra.json_documents import normal_form
 from reclock.compute.steps.delta import has_delta_rules
@@ -55,8 +55,8 @@ def test_the_views_of_a_file_are_maintained_as_their_queries_answer(
 # --- the queries that PostgreSQL answers too ---
 
 JSON = ("jsonb_rows", "jsonb_failing")
-ANSWERED = [
-    *(sql for name in (*ANSWERS, *PRINTED, "failing", *JSON) for sql in queries(name)),
+QUERIES = [
+    *(sql for name in (*ANSWERED, *PRINTED, "failing", *JSON) for sql in queries(name)),
     *(f"SELECT id, {expression} AS x FROM d" for expression in queries("jsonb_expressions")),
 ]
 
@@ -89,5 +89,5 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         files = sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES)
         metafunc.parametrize("path", files, ids=[str(path.relative_to(folder)) for path in files])
     else:
-        chosen = sorted(set(ANSWERED), key=lambda text: crc32(text.encode()))
+        chosen = sorted(set(QUERIES), key=lambda text: crc32(text.encode()))
         metafunc.parametrize("text", chosen[: metafunc.config.getoption("maintained_plans")])

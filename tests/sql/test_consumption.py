@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from fixtures.planning import new_york
-from sql.test_same_answer_as_postgres import COLUMNS, queries
+from sql.compared import COLUMNS, queries
 from sql.test_statements_survive_anything import SEEDS
 from sqlglot import exp
 
