@@ -57,7 +57,23 @@ def render_confirmation(detail: ObjectDetail, way: WayOut, *, root: str, token: 
 
 def render_unreadable(error: ReclockError) -> str:
     """Says why no page can be shown, in the answer to whichever address was asked for."""
-    return _render("unreadable.html", "/", error=error)
+    return _render_message("The environment cannot be read", error, "", "Try again")
+
+
+def render_refusal(reason: ReclockError | str, *, back: str) -> str:
+    """Says why a decision was not executed. ``back`` is the address of the object's page."""
+    return _render_message("Not executed", reason, back, "Back to the object")
+
+
+def render_missing(*, root: str) -> str:
+    """Says that an address has no page, and leads to the overview."""
+    return _render_message("There is no such page", "", f"{root}overview", "All objects")
+
+
+def _render_message(title: str, reason: ReclockError | str, link: str, link_text: str) -> str:
+    error = reason if isinstance(reason, ReclockError) else {"message": reason}
+    values = {"title": title, "error": error, "link": link, "link_text": link_text}
+    return _render("message.html", "/", **values)
 
 
 def _render(template: str, root: str, **values: Any) -> str:

@@ -19,7 +19,9 @@ from reclock.introspection.overview import ObjectDetail, WayOut
 from reclock.introspection.page import (
     render,
     render_confirmation,
+    render_missing,
     render_object,
+    render_refusal,
     render_unreadable,
 )
 from reclock.introspection.page_query import PageQuery
@@ -49,9 +51,6 @@ def unreadable_page(error: ReclockError) -> HtmlPage:
     return HtmlPage(render_unreadable(error), HTTPStatus.SERVICE_UNAVAILABLE)
 
 
-_NOTHING = HtmlPage("there is no such page", HTTPStatus.NOT_FOUND)
-
-
 class Pages:
     """The pages below ``root``, which ends in a slash. ``secret`` makes the tokens that prove that
     a form is ours."""
@@ -69,7 +68,7 @@ class Pages:
             return self._data_docs(path.removeprefix(_DOCS))
         detail, way_out = self._located(path)
         if detail is None:
-            return _NOTHING
+            return self._missing()
         if way_out is not None:
             return HtmlPage(
                 render_confirmation(detail, way_out, root=self._root, token=self._token(user))
@@ -80,26 +79,22 @@ class Pages:
         """Execute the statement of the way out at ``path``, as ``role``, if the form was filled in
         on our page by ``user`` and the source still offers that statement. Returns a redirect to
         the source's page."""
-        if not hmac.compare_digest(form.get("token", "").encode(), self._token(user).encode()):
-            return HtmlPage(
-                "open the page again: this form is too old, or not from here", HTTPStatus.FORBIDDEN
-            )
         detail, _ = self._located(path)
         if detail is None:
-            return _NOTHING
+            return self._missing()
+        back = f"{self._root}object/{detail.object.id}"
+        if not hmac.compare_digest(form.get("token", "").encode(), self._token(user).encode()):
+            return _refused("this form is too old, or not from here", HTTPStatus.FORBIDDEN, back)
         offered = {way.statement for way in detail.object.ways_out}
         if (statement := form.get("statement")) not in offered:
-            return HtmlPage(
-                "the source does not wait for this decision any more", HTTPStatus.CONFLICT
-            )
+            reason = "the source does not wait for this decision any more"
+            return _refused(reason, HTTPStatus.CONFLICT, back)
         try:
             list(Session(self._environment, user=role).execute(statement))
         except ReclockError as error:
-            return HtmlPage(error.message, HTTPStatus.CONFLICT)
+            return _refused(error, HTTPStatus.CONFLICT, back)
         _log.info("decision about a source", user=user, role=role, statement=statement)
-        return HtmlPage(
-            status=HTTPStatus.SEE_OTHER, location=f"{self._root}object/{detail.object.id}"
-        )
+        return HtmlPage(status=HTTPStatus.SEE_OTHER, location=back)
 
     def _located(self, path: str) -> tuple[ObjectDetail | None, WayOut | None]:
         """The object and the way out that a path names. Either is None if it does not exist (any
@@ -119,8 +114,15 @@ class Pages:
         root = docs_folder(self._environment).resolve()
         path = (root / page).resolve()
         if not path.is_relative_to(root) or path.suffix != ".html" or not path.is_file():
-            return _NOTHING
+            return self._missing()
         return HtmlPage(path.read_text(), policy=_DOCS_POLICY)
+
+    def _missing(self) -> HtmlPage:
+        return HtmlPage(render_missing(root=self._root), HTTPStatus.NOT_FOUND)
 
     def _token(self, user: str) -> str:
         return hmac.digest(self._secret, user.encode(), hashlib.sha256).hex()
+
+
+def _refused(reason: ReclockError | str, status: HTTPStatus, back: str) -> HtmlPage:
+    return HtmlPage(render_refusal(reason, back=back), status)
