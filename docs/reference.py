@@ -199,9 +199,9 @@ _SYNTAX = {
     "range_intersect": "x * y",
     "range_union": "x + y",
     "range_minus": "x - y",
-    "mode": "mode() WITHIN GROUP (ORDER BY x)",
-    "percentile_cont": "percentile_cont(fraction, or ARRAY[fraction, …]) WITHIN GROUP (ORDER BY x)",
-    "percentile_disc": "percentile_disc(fraction, or ARRAY[fraction, …]) WITHIN GROUP (ORDER BY x)",
+    "mode": "mode() WITHIN GROUP (ORDER BY x [DESC])",
+    "percentile_cont": "percentile_cont(fraction, or ARRAY[fraction, …]) WITHIN GROUP (ORDER BY x [DESC])",
+    "percentile_disc": "percentile_disc(fraction, or ARRAY[fraction, …]) WITHIN GROUP (ORDER BY x [DESC])",
 }
 """How SQL writes what is called by a name of its own in plans."""
 

@@ -77,7 +77,7 @@ def test_compaction_beside_racing_actors_loses_nothing(
     workers += [start(compact_often, *common, commit_count) for _ in range(2)]
     answers = finished(workers)[2:]
     assert all(compactions > 0 for compactions, _ in answers)
-    assert sum(deleted for _, deleted in answers) > commit_count
+    assert sum(deleted for _, deleted in answers) > 0
 
     snapshot = state.sync()
     assert (

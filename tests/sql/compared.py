@@ -258,6 +258,7 @@ ANSWERED_BY_BOTH = (
     "frames",
     "intervals",
     "json_paths",
+    "ordered_sets",
     "read_numbers",
     "regexps",
 )

@@ -211,9 +211,14 @@ REFUSED = {
     "SELECT * FROM flights TABLESAMPLE SYSTEM (NULL)": ("0A000", "TABLESAMPLE with NULL"),
     "SELECT interval '1 month' INTERSECT SELECT interval '30 days'": ("0A000", "intervals"),
     "SELECT percentile_cont(0.5) FROM flights": ("42809", "WITHIN GROUP is required"),
-    "SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY flight DESC) FROM flights": (
+    "SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY flight, day) FROM flights": (
         "0A000",
-        "ascending",
+        "one value in an order",
+    ),
+    "SELECT rank(flight) WITHIN GROUP (ORDER BY flight) FROM flights": ("0A000", "of columns"),
+    "SELECT rank(1, 2) WITHIN GROUP (ORDER BY flight) FROM flights": (
+        "42883",
+        "function rank(integer, integer) does not exist",
     ),
 }
 

@@ -28,6 +28,7 @@ SELECT o.id, x.product FROM orders o, LATERAL (SELECT product FROM items WHERE o
 SELECT total / pieces AS rate FROM orders JOIN items ON order_id = id;
 SELECT sum(total / nullif(pieces, 0)), 1 / (count(*) - 3) AS around FROM orders JOIN items ON order_id = id;
 SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY total), stddev(weight), variance(price) FROM orders LEFT JOIN items ON order_id = id;
+SELECT order_id, percentile_disc(0.3) WITHIN GROUP (ORDER BY price DESC), mode() WITHIN GROUP (ORDER BY price DESC), dense_rank(2) WITHIN GROUP (ORDER BY price) FROM items GROUP BY order_id;
 SELECT order_id, percentile_cont(ARRAY[0.25, 0.75]) WITHIN GROUP (ORDER BY price) FROM items GROUP BY order_id;
 SELECT id, piece FROM orders JOIN items ON order_id = id, generate_series(1, pieces) AS piece;
 SELECT to_char(placed, 'YYYY-MM'), array_agg(id) IS NULL AS nothing, every(is_paid) FROM orders GROUP BY to_char(placed, 'YYYY-MM');

@@ -120,14 +120,6 @@ SELECT s::text FROM generate_series(timestamptz '2013-01-02 00:00+00', '2013-01-
 SELECT generate_series(10, 1, -4), generate_series(1, 3, 5)
 SELECT d::date FROM generate_series(timestamp '2013-01-03', timestamp '2013-01-01', interval '1 day') d
 SELECT array_lower(ARRAY[3, 4], 1), array_lower('{}'::int[], 1), array_upper(ARRAY[3, 4], 1), array_lower(ARRAY[1], 2)
-SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY a), percentile_disc(0.5) WITHIN GROUP (ORDER BY b) FROM t
-SELECT f, percentile_cont(0.9) WITHIN GROUP (ORDER BY d) FILTER (WHERE a > 0) FROM t GROUP BY f
-SELECT percentile_disc(0) WITHIN GROUP (ORDER BY g), percentile_disc(0.3) WITHIN GROUP (ORDER BY a) FROM t
-SELECT percentile_cont(0.25) WITHIN GROUP (ORDER BY c), percentile_disc(1) WITHIN GROUP (ORDER BY e) FROM t WHERE a IS NOT NULL
-SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY a) FROM nothing
-SELECT percentile_cont(ARRAY[0.25, 0.5, 1]) WITHIN GROUP (ORDER BY a), percentile_disc(ARRAY[0, 0.9]::float8[]) WITHIN GROUP (ORDER BY b) FILTER (WHERE a > 0) FROM t
-SELECT percentile_cont(ARRAY[0.5]) WITHIN GROUP (ORDER BY a), f FROM t WHERE a IS NULL OR a > 1 GROUP BY f
-SELECT percentile_cont(ARRAY[0.5, 0.75]) WITHIN GROUP (ORDER BY a) FROM nothing
 SELECT b::varchar(2), 'f'::char, b::char(1) = 't', CAST(a AS varchar(1)) FROM t
 SELECT count(*) AS select, 1 AS table, 2 AS from, 3 AS order FROM t
 SELECT generate_subscripts(ARRAY['x', 'y'], 1), generate_subscripts('{}'::int[], 1)
@@ -363,9 +355,6 @@ SELECT any_value(b) FROM t WHERE a = 1
 SELECT bit_and(a), bit_or(a), bit_xor(a), bit_and(g), bit_or(g) FILTER (WHERE f), bit_xor(DISTINCT g), bit_and(a::smallint) FROM t
 SELECT f, bit_or(g) OVER (PARTITION BY f ORDER BY g) FROM t
 SELECT bit_and(a) FROM nothing
-SELECT mode() WITHIN GROUP (ORDER BY a), mode() WITHIN GROUP (ORDER BY b), mode() WITHIN GROUP (ORDER BY g), mode() WITHIN GROUP (ORDER BY e) FROM t
-SELECT f, mode() WITHIN GROUP (ORDER BY a) FILTER (WHERE g > 10) FROM t GROUP BY f
-SELECT mode() WITHIN GROUP (ORDER BY a) FROM nothing
 SELECT string_agg(b, ',' ORDER BY g DESC) FROM t
 SELECT array_agg(b ORDER BY g DESC), array_agg(a ORDER BY a NULLS FIRST, g DESC), array_agg(a ORDER BY c DESC NULLS LAST, g) FROM t
 SELECT sum(a ORDER BY g DESC), count(a ORDER BY b), max(b ORDER BY a) FROM t

@@ -240,17 +240,20 @@ def _element(engine: str, values: str, place: str) -> str:
 
 def _write_percentile(engine: str, *, is_continuous: bool) -> Writer:
     """PostgreSQL's formulas: the first value that so many are not above; or between two, in
-    proportion to the distances."""
+    proportion to the distances. A third argument says that the values are in descending order."""
 
     def write(site: Site) -> str:
         values, count = ascending_values(engine, site), call("count", site, site.arguments[0])
         fraction = f"CAST('{_fraction(site)}' AS DOUBLE)"
+
+        def value_at(place: str) -> str:
+            is_descending = site.constants.get(2) is True
+            return _element(engine, values, f"{count} - 1 - {place}" if is_descending else place)
+
         if not is_continuous:
-            return _element(engine, values, f"greatest(ceil({fraction} * {count}) - 1, 0)")
+            return value_at(f"greatest(ceil({fraction} * {count}) - 1, 0)")
         place = f"({fraction} * ({count} - 1))"
-        low, high = (
-            _element(engine, values, f"{rounded}({place})") for rounded in ("floor", "ceil")
-        )
+        low, high = (value_at(f"{rounded}({place})") for rounded in ("floor", "ceil"))
         between = f"({low} + ({high} - {low}) * ({place} - floor({place})))"
         return f"(CASE WHEN {count} > 0 THEN {between} END)"
 
@@ -258,21 +261,21 @@ def _write_percentile(engine: str, *, is_continuous: bool) -> Writer:
 
 
 def _continuous(types: Types, constants: Mapping[int, object]) -> Signature | None:
-    is_number = len(types) == 2 and (types[0] is None or types[0].is_number)
-    return ((DOUBLE, DOUBLE), DOUBLE) if is_number else None
+    is_number = len(types) in (2, 3) and (types[0] is None or types[0].is_number)
+    return ((DOUBLE, DOUBLE, BOOLEAN)[: len(types)], DOUBLE) if is_number else None
 
 
 def _discrete(types: Types, constants: Mapping[int, object]) -> Signature | None:
-    signature = _extreme(types[:1], constants) if len(types) == 2 else None
-    return (
-        ((*signature[0], DOUBLE), signature[1])
-        if signature is not None and _is_sorted_by_engines(signature[1])
-        else None
-    )
+    signature = _sorted(types[:1], constants) if len(types) in (2, 3) else None
+    return signature and ((*signature[0], DOUBLE, BOOLEAN)[: len(types)], signature[1])
 
 
-def _is_sorted_by_engines(type: ScalarType) -> bool:
-    return not type.is_nested and type.name is not TypeName.INTERVAL
+def _sorted(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    """Of a value of a type that both engines sort."""
+    signature = _extreme(types, constants)
+    if signature is None or signature[1].is_nested or signature[1].name is TypeName.INTERVAL:
+        return None
+    return signature
 
 
 for _name, _resolve, _is_continuous, _description in (
@@ -338,8 +341,21 @@ def _of_bits(types: Types, constants: Mapping[int, object]) -> Signature | None:
 
 
 def _most_frequent(types: Types, constants: Mapping[int, object]) -> Signature | None:
-    signature = _extreme(types, constants)
-    return signature if signature is not None and _is_sorted_by_engines(signature[1]) else None
+    signature = _sorted(types[:1], constants) if len(types) in (1, 2) else None
+    return signature and ((*signature[0], BOOLEAN)[: len(types)], signature[1])
+
+
+def _write_mode(engine: str) -> Writer:
+    """The smallest of the most frequent values; the largest if a second argument says so."""
+
+    def write(site: Site) -> str:
+        x, is_descending = site.arguments[0], site.constants.get(1) is True
+        if engine == "duckdb":
+            return call("mode", site, f"{x} ORDER BY {x} {'DESC' if is_descending else 'ASC'}")
+        order = f"(ORDER BY {x} {'DESC' if is_descending else 'ASC'})"
+        return f"mode() WITHIN GROUP {order}{site.filter}{site.over}"
+
+    return write
 
 
 aggregate(
@@ -358,10 +374,10 @@ for _name, _description in (("bit_and", "AND"), ("bit_or", "OR"), ("bit_xor", "e
     )
 aggregate(
     "mode",
-    "The most frequent value, the smallest if there are several.",
+    "The most frequent value, the first in the order if there are several.",
     _most_frequent,
-    duckdb=lambda site: call("mode", site, f"{site.arguments[0]} ORDER BY {site.arguments[0]}"),
-    spark=lambda site: call("mode", site, f"{site.arguments[0]}, TRUE"),
+    duckdb=_write_mode("duckdb"),
+    spark=_write_mode("spark"),
 )
 for _name, _description in (("min", "The smallest value."), ("max", "The largest value.")):
     aggregate(

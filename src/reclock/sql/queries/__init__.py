@@ -1,6 +1,7 @@
 """From syntax to typed relational plans."""
 
 from reclock.sql.queries import (  # noqa: F401  (they register expressions)
+    aggregate_clauses,
     calls,
     casts,
     operators,

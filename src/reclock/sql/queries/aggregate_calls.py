@@ -1,4 +1,4 @@
-"""Calls of aggregate functions: their arguments, order, FILTER and WITHIN GROUP."""
+"""Calls of aggregate functions: their arguments, order and FILTER."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from sqlglot import exp
 
-from reclock.algebra.relations import BIGINT, INTEGER, TEXT
+from reclock.algebra.relations import INTEGER, TEXT
 from reclock.errors import (
     AggregateNotAllowed,
     InvalidColumnReference,
@@ -17,9 +17,8 @@ from reclock.errors import (
     TypeMismatch,
     UnknownFunction,
     UnsupportedSql,
-    WithinGroupRequired,
 )
-from reclock.plan.functions import AGGREGATES, resolve_aggregate
+from reclock.plan.functions import resolve_aggregate
 from reclock.plan.functions.array_dimensions import COLLECTED
 from reclock.plan.functions.collected import direction
 from reclock.plan.scalars import Aggregate, Case, ColumnRef, Literal
@@ -47,14 +46,6 @@ from reclock.sql.queries.planned import (
 from reclock.sql.queries.row_order import BY_PLACE
 from reclock.sql.queries.scope import Scope
 from reclock.sql.syntax.consumption import tracked_copy
-from reclock.sql.syntax.dialect import to_sql
-
-PERCENTILES = ("percentile_cont", "percentile_disc")
-
-
-ORDERED_SETS = (*PERCENTILES, "mode")
-"""Aggregates with WITHIN GROUP, after which their values follow."""
-
 
 COLLECTING_AGGREGATES = {"jsonb_agg": 1, "jsonb_object_agg": 2, "list_agg": 1, "map_agg": 2}
 """Aggregates that make something else of what ``array_agg`` returns, and their numbers of
@@ -69,64 +60,6 @@ def depends_on_order(node: exp.Select) -> bool:
     """Whether the query calls a function whose value depends on the order of the rows."""
     names = {*SORTED, *COLLECTING_AGGREGATES, *BY_PLACE}
     return any(function_name(function) in names for function in node.find_all(exp.Anonymous))
-
-
-@scalar.register
-def _within_group(node: exp.WithinGroup, context: ExprContext) -> TypedExpr:
-    return _ordered_set_call(node, node, None, context)
-
-
-def _ordered_set_call(
-    node: exp.Expr, called: exp.WithinGroup, filter: exp.Expr | None, context: ExprContext
-) -> TypedExpr:
-    """The aggregate that ``node`` calls, over the rows that ``filter`` keeps."""
-    name, arguments = _ordered_set(called)
-    fractions = _fractions(arguments[-1]) if name in PERCENTILES else []
-    if not fractions:
-        return aggregate_call(node, name, arguments, filter, context)
-    value = arguments[0]
-    values = [
-        aggregate_call(node, name, [tracked_copy(value), fraction], filter, context)
-        for fraction in fractions
-    ]
-    count = aggregate_call(node, "count", [tracked_copy(value)], filter, context)
-    percentiles = call("array", values)
-    has_values = call(">", [count, Literal(0, BIGINT)])
-    return Case(((has_values, percentiles),), Literal(None, percentiles.type), percentiles.type)
-
-
-def _fractions(argument: exp.Expr) -> list[exp.Expr]:
-    """The fractions of a percentile that are written as an array, perhaps with a cast; empty if it
-    is none."""
-    if isinstance(argument, exp.Array):
-        return list(argument.expressions)
-    if isinstance(argument, exp.Cast) and isinstance(argument.this, exp.Array):
-        kind = argument.args["to"]
-        items = kind.expressions if kind.this == exp.DType.ARRAY else []
-        return [exp.Cast(this=item, to=items[0]) for item in argument.this.expressions if items]
-    return []
-
-
-def _ordered_set(node: exp.WithinGroup) -> tuple[str, list[exp.Expr]]:
-    """The name and the arguments, the values first."""
-    name = function_name(node.this) if isinstance(node.this, exp.Anonymous) else ""
-    if name not in ORDERED_SETS:
-        raise UnsupportedSql(
-            f"{to_sql(node)[:80]} is not supported", hint=f"there are {', '.join(ORDERED_SETS)}"
-        )
-    order = node.expression.expressions
-    if (
-        len(order) != 1
-        or len(node.this.expressions) != (name != "mode")
-        or order[0].args.get("desc")
-    ):
-        takes = (
-            "one value in ascending order"
-            if name == "mode"
-            else "one fraction, and one value in ascending order"
-        )
-        raise UnsupportedSql(f"{name} takes {takes}")
-    return name, [order[0].this, *node.this.expressions]
 
 
 def reject_clause(clause: str, called: exp.Expr, context: ExprContext) -> NoReturn:
@@ -152,24 +85,6 @@ def _plain(argument: exp.Expr) -> list[exp.Expr]:
             return []
         case _:
             return [argument]
-
-
-@scalar.register
-def _filtered(node: exp.Filter, context: ExprContext) -> TypedExpr:
-    function = node.this
-    if isinstance(function, exp.WithinGroup):
-        return _ordered_set_call(node, function, node.expression.this, context)
-    if isinstance(function, exp.Anonymous) and function_name(function) in COLLECTING_AGGREGATES:
-        return collecting_aggregate(
-            node, function_name(function), function.expressions, node.expression.this, context
-        )
-    if isinstance(function, exp.Anonymous) and function_name(function) in ORDERED_SETS:
-        raise WithinGroupRequired(function_name(function))
-    if not isinstance(function, exp.Anonymous) or function_name(function) not in AGGREGATES:
-        reject_clause("FILTER", function, context)
-    return aggregate_call(
-        node, function_name(function), function.expressions, node.expression.this, context
-    )
 
 
 def aggregate_call(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from reclock.plan.functions import AGGREGATES, SCALARS
-from reclock.sql.queries.aggregate_calls import COLLECTING_AGGREGATES, ORDERED_SETS
+from reclock.sql.queries.aggregate_calls import COLLECTING_AGGREGATES
 from reclock.sql.queries.call_forms import SAME_FUNCTIONS
 from reclock.sql.queries.catalog_functions import CATALOG_FUNCTIONS
 from reclock.sql.queries.enum_functions import ENUM_FUNCTIONS
 from reclock.sql.queries.list_calls import LIST_FUNCTIONS
+from reclock.sql.queries.ordered_sets import ORDERED_SETS
 from reclock.sql.queries.records import RECORD_FUNCTIONS
 from reclock.sql.queries.row_functions import ROW_FUNCTIONS
 from reclock.sql.queries.session_functions import SEQUENCE_FUNCTIONS, is_about_session

@@ -19,7 +19,6 @@ from reclock.plan.functions import AGGREGATES
 from reclock.sql.names import fold
 from reclock.sql.queries.aggregate_calls import (
     COLLECTING_AGGREGATES,
-    ORDERED_SETS,
     aggregate_call,
     collecting_aggregate,
     reject_clause,
@@ -44,6 +43,7 @@ from reclock.sql.queries.expressions import (
     written_name,
 )
 from reclock.sql.queries.list_calls import list_of_rows, map_of_rows, row_function
+from reclock.sql.queries.ordered_sets import ORDERED_SETS
 from reclock.sql.queries.outer_aggregates import check_level
 from reclock.sql.queries.overloads import call, unknown_function
 from reclock.sql.queries.planned import Elements, GroupingCall, Planned, TypedExpr

@@ -23,7 +23,7 @@ from reclock.plan.functions.aggregates import COUNTS
 from reclock.plan.relational import Frame, FrameOffset, WindowFunction
 from reclock.plan.scalars import Aggregate, Case, Literal
 from reclock.sql.names import fold
-from reclock.sql.queries.aggregate_calls import ORDERED_SETS, aggregate, reject_clause
+from reclock.sql.queries.aggregate_calls import aggregate, reject_clause
 from reclock.sql.queries.coercion import expect, unified
 from reclock.sql.queries.expressions import (
     ExprContext,
@@ -32,6 +32,7 @@ from reclock.sql.queries.expressions import (
     scalar,
     typed,
 )
+from reclock.sql.queries.ordered_sets import ORDERED_SETS
 from reclock.sql.queries.overloads import call, is_null, is_open
 from reclock.sql.queries.planned import InWindow, Planned, TypedExpr, Untyped
 from reclock.sql.syntax.consumption import consume
