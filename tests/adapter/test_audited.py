@@ -50,6 +50,7 @@ ALTER TYPE mood OWNER TO readers;
 ALTER TYPE mood RENAME TO feeling;
 DROP TYPE feeling;
 CREATE TYPE counts AS LIST (ELEMENT TYPE = int);
+CREATE TYPE pairs AS (a int, b text);
 CREATE TYPE prices AS MAP (KEY TYPE = text, VALUE TYPE = numeric);
 DROP TYPE counts, prices;
 CREATE DOMAIN size AS int CHECK (VALUE > 0);

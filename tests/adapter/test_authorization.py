@@ -154,6 +154,7 @@ CASES = (
     Case("SHOW FUNCTIONS"),
     Case("CREATE TYPE n AS ENUM ('a')", MAKE),
     Case("CREATE TYPE n AS LIST (ELEMENT TYPE = int)", MAKE),
+    Case("CREATE TYPE n AS (a int)", MAKE),
     Case("CREATE TYPE n AS MAP (KEY TYPE = text, VALUE TYPE = int)", MAKE),
     Case("CREATE TABLE n (a mood)", MAKE),
     Case("SELECT 'sad'::mood"),

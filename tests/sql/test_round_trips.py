@@ -398,6 +398,7 @@ STATEMENTS: dict[str, str] = {
     "ALTER DOMAIN d DROP CONSTRAINT IF EXISTS c CASCADE": "AlterDomainStatement",
     "ALTER DOMAIN d RENAME CONSTRAINT a TO b": "AlterDomainStatement",
     "CREATE TYPE mood AS ENUM ('sad', 'ok')": "CreateTypeStatement",
+    "CREATE TYPE pairs AS (a INT, b mood[], c DECIMAL(5, 2))": "CreateCompositeStatement",
     "CREATE TYPE lists AS LIST (ELEMENT TYPE = INT LIST)": "CreateListStatement",
     "CREATE TYPE maps AS MAP (VALUE TYPE = lists, KEY TYPE = TEXT)": "CreateMapStatement",
     "ALTER TYPE mood ADD VALUE IF NOT EXISTS 'happy' AFTER 'ok'": "AddValueStatement",

@@ -29,7 +29,8 @@ from sql.compared import (
 )
 
 from reclock.algebra.intervals import Interval
-from reclock.algebra.object_ids import enum_rows, type_oid, type_rows
+from reclock.algebra.object_ids import defined_type_rows, type_oid, type_rows
+from reclock.algebra.relations import enum
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.errors import ReclockError
 from reclock.sql.catalog.entries import EnumEntry
@@ -117,7 +118,7 @@ def row_types(server: psycopg.Connection) -> dict[int, str]:
 def enum_types(world: World) -> dict[int, str]:
     """The names of the world's enums, and of their arrays, by number."""
     entries = [entry for entry in world.catalog.entries() if isinstance(entry, EnumEntry)]
-    return {row.oid: row.name for entry in entries for row in enum_rows(entry.enum)}
+    return {row.oid: row.name for entry in entries for row in defined_type_rows(enum(entry.enum))}
 
 
 @pytest.mark.parametrize("sql", [sql for name in PRINTED for sql in queries(name)])

@@ -29,7 +29,7 @@ def shape(items: Sequence[Any]) -> tuple[int, ...]:
 
 def with_dimensions(value: Any, type: ScalarType) -> ScalarType:
     """``type``, an array's, with the dimensions of ``value``, if that says how many it has."""
-    if not value or type.base.element is not None:
+    if not value or type.base.is_nested:
         return type
     return array(type.base, len(shape(value)))
 

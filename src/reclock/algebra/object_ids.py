@@ -31,12 +31,10 @@ from reclock.algebra.relations import (
     TIMESTAMP,
     TIMESTAMPTZ,
     Column,
-    EnumType,
     MomentLimit,
     ScalarType,
     TypeName,
     array,
-    enum,
     numeric,
 )
 from reclock.algebra.textual import TEXTUAL_TYPES
@@ -126,8 +124,9 @@ _ENUM_SIZE = 4
 
 
 def type_oid(type: ScalarType) -> int:
-    if type.base.enum is not None:
-        oid = object_oid(type.base.enum.id)
+    defined = type.base.enum or type.base.composite
+    if defined is not None:
+        oid = object_oid(defined.id)
         return FIRST_ARRAY_TYPE + oid if type.is_array else oid
     if type in _VECTORS:
         return _VECTORS[type].oid
@@ -197,13 +196,16 @@ def type_rows() -> Iterator[TypeId]:
     return iter(sorted([*_TYPES, *_VECTORS.values(), *arrays], key=lambda entry: entry.oid))
 
 
-def enum_rows(type: EnumType) -> tuple[TypeId, TypeId]:
-    """An enum as ``type_rows`` has a type, and its arrays. ``name`` has no schema."""
-    enum_type, name = enum(type), type.qualified[-1]
-    oid, array_oid = type_oid(enum_type), type_oid(array(enum_type))
+def defined_type_rows(type: ScalarType) -> tuple[TypeId, TypeId]:
+    """An enum or a composite type as ``type_rows`` has a type, and its arrays. Their names have no
+    schema."""
+    defined = type.enum or type.composite
+    assert defined is not None
+    name, category = defined.qualified[-1], "C" if type.enum is None else "E"
+    oid, array_oid = type_oid(type), type_oid(array(type))
     return (
-        TypeId(oid, array_oid, name, _ENUM_SIZE, "E", enum_type),
-        TypeId(array_oid, 0, f"_{name}", -1, "A", array(enum_type)),
+        TypeId(oid, array_oid, name, type_size(type), category, type),
+        TypeId(array_oid, 0, f"_{name}", -1, "A", array(type)),
     )
 
 

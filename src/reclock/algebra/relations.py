@@ -93,6 +93,7 @@ class ScalarType:
     the order of the keys, so that equal maps are equal lists.
 
     ``fields`` belong to ``RECORD``, and ``enum`` to ``ENUM``, whose values are texts: the labels.
+    ``composite`` names the type that a user defined with the fields; other records are anonymous.
 
     ``length`` belongs to ``BPCHAR``, whose values are texts without blanks at the end: so many
     characters are shown, with blanks. None: the values are shown as they are. An unconstrained one
@@ -112,11 +113,12 @@ class ScalarType:
     more. It has ``least_digits``."""
     fields: tuple[RecordField, ...] = ()
     enum: EnumType | None = None
+    composite: DefinedName | None = None
     length: int | None = None
     is_varchar: bool = field(default=False, compare=False)
     """Of a text, whether SQL calls it ``varchar``. It is the same type to everything but what
     compares it with ``char(n)``: there ``varchar`` is that type too, and ``text`` is not."""
-    domain: DomainName | None = field(default=None, compare=False)
+    domain: DefinedName | None = field(default=None, compare=False)
     """The domain that SQL calls the type, whose values are those of the type. It is the same type to
     everything but what names or declares it."""
 
@@ -131,6 +133,8 @@ class ScalarType:
             return f"{self.element}[]"
         if self.enum is not None:
             return self.enum.name
+        if self.composite is not None:
+            return self.composite.name
         if self.name is TypeName.NUMERIC and not self.is_unconstrained:
             return f"numeric({self.precision},{self.scale})"
         if self.name is TypeName.BPCHAR and not self.is_unconstrained:
@@ -220,8 +224,10 @@ class ScalarType:
         """Whether a collection can hold its values."""
         if self.is_list_or_map and self.element is not None:
             return self.value.is_stored if self.name is TypeName.MAP else self.element.is_stored
+        if self.name is TypeName.RECORD:
+            return self.composite is not None
         if self.name is TypeName.ARRAY and self.element is not None:
-            return self.base.is_flat or self.base.name is TypeName.ENUM
+            return self.base.is_flat or self.base.name in (TypeName.ENUM, TypeName.RECORD)
         return self.is_flat or self.name in (TypeName.INTERVAL, TypeName.ENUM)
 
     @property
@@ -243,6 +249,11 @@ class ScalarType:
     def is_of_records(self) -> bool:
         """Whether its values are records, or arrays of records."""
         return self.base.name is TypeName.RECORD
+
+    @property
+    def is_anonymous(self) -> bool:
+        """Whether its values are records without a type that a user defined, or arrays of such."""
+        return self.is_of_records and self.base.composite is None
 
     @property
     def has_intervals(self) -> bool:
@@ -267,8 +278,9 @@ class RecordField:
 
 
 @dataclass(frozen=True, slots=True)
-class DomainName:
-    """A domain, the item ``id``. ``name`` and ``qualified`` are as of an enum."""
+class DefinedName:
+    """The name of a domain or a composite type, the item ``id``. ``name`` and ``qualified`` are as
+    of an enum."""
 
     id: str
     name: str

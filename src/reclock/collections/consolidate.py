@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
+from reclock.collections.arrow_offsets import without_offsets
 from reclock.errors import InternalError
 
 if TYPE_CHECKING:
@@ -112,7 +113,8 @@ def stream_query(updates: Updates, sql: str, schema: pa.Schema) -> pa.RecordBatc
 
     def batches() -> Iterator[pa.RecordBatch]:
         with _database(os.getpid()).cursor() as connection:
-            connection.register("updates", updates)
+            is_table = isinstance(updates, pa.Table)
+            connection.register("updates", without_offsets(updates) if is_table else updates)
             try:
                 for batch in connection.sql(sql).to_arrow_reader():
                     yield batch.cast(schema)

@@ -10,7 +10,7 @@ import pyarrow.fs as pafs
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
-from reclock.algebra.relations import DIFF_COLUMN, INTERVAL, TIME_COLUMN, RelationDesc
+from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc, TypeName
 from reclock.collections.collection import (
     DESC_PROPERTY,
     INCARNATION_PROPERTY,
@@ -192,7 +192,10 @@ def _require(collection: Collection, incarnation: str) -> None:
 
 
 def _columns_with_statistics(desc: RelationDesc) -> list[str]:
-    """Times and diffs. Intervals have none, but delta-rs would find none at all in a table with a
+    """Times and diffs. Structs have none, but delta-rs would find none at all in a table with a
     struct that is not named here."""
-    intervals = [column.name for column in desc.columns if column.type == INTERVAL]
-    return [TIME_COLUMN, DIFF_COLUMN, *(f"`{name.replace('`', '``')}`" for name in intervals)]
+    structs = [column.name for column in desc.columns if column.type.name in _STRUCTS]
+    return [TIME_COLUMN, DIFF_COLUMN, *(f"`{name.replace('`', '``')}`" for name in structs)]
+
+
+_STRUCTS = (TypeName.INTERVAL, TypeName.RECORD)

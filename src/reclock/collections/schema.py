@@ -15,10 +15,12 @@ from reclock.algebra.relations import (
     TEXT,
     TIME_COLUMN,
     Column,
+    RecordField,
     RelationDesc,
     ScalarType,
     TypeName,
     map_of,
+    record,
 )
 from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.errors import InvalidSchema
@@ -52,6 +54,9 @@ def arrow_type(type: ScalarType) -> pa.DataType:
         return pa.list_(pa.struct(entry))
     if type.element is not None:
         return pa.list_(arrow_type(type.element))
+    if type.name is TypeName.RECORD:
+        types = [arrow_type(field.type) for field in type.fields]
+        return pa.struct([(f"f{place}", stored) for place, stored in enumerate(types, 1)])
     if type.name is TypeName.NUMERIC:
         return pa.decimal128(
             38 if type.precision is None else type.precision,
@@ -108,7 +113,7 @@ def check_storable(desc: RelationDesc) -> None:
 
 def encode_desc(desc: RelationDesc) -> str:
     """The desc as JSON. Equal descs have equal text. An enum is text there: a collection does not
-    know the catalog. So is a ``char(n)``."""
+    know the catalog. So is a ``char(n)``, and the fields of a record have no names."""
     columns = [
         {"name": column.name, **_encoded(column.type), "nullable": column.is_nullable}
         for column in desc.columns
@@ -126,6 +131,8 @@ def decode_desc(text: str) -> RelationDesc:
 def _encoded(type: ScalarType) -> dict[str, Any]:
     name = TypeName.TEXT if type.name in (TypeName.ENUM, TypeName.BPCHAR) else type.name
     encoded = {"type": name.value, "precision": type.precision, "scale": type.scale}
+    if type.name is TypeName.RECORD:
+        return {**encoded, "fields": [_encoded(field.type) for field in type.fields]}
     if type.element is None:
         return encoded
     element = type.value if type.name is TypeName.MAP else type.element
@@ -136,6 +143,9 @@ def _decoded(encoded: Mapping[str, Any]) -> ScalarType:
     element = encoded.get("element")
     if element is not None and encoded["type"] == TypeName.MAP.value:
         return map_of(_decoded(element))
+    if encoded["type"] == TypeName.RECORD.value:
+        types = map(_decoded, encoded["fields"])
+        return record(RecordField(f"f{place}", type) for place, type in enumerate(types, 1))
     return ScalarType(
         TypeName(encoded["type"]),
         encoded["precision"],

@@ -206,8 +206,8 @@ class CannotCast(TypeMismatch):
 
     sqlstate = "42846"
 
-    def __init__(self, source: str, target: str) -> None:
-        super().__init__(f"cannot cast type {source} to {target}")
+    def __init__(self, source: str, target: str, *, detail: str | None = None) -> None:
+        super().__init__(f"cannot cast type {source} to {target}", detail=detail)
         self.source, self.target = source, target
 
 

@@ -23,6 +23,14 @@ class InvalidEnumLabel(InvalidText):
         self.type_name, self.text = type_name, text
 
 
+class MalformedRecord(InvalidText):
+    """A text is no record of a composite type."""
+
+    def __init__(self, text: str, detail: str) -> None:
+        ReclockError.__init__(self, f'malformed record literal: "{text}"', detail=detail)
+        self.type_name, self.text, self.detail = "record", text, detail
+
+
 class InvalidMoment(InvalidText):
     """A constant in a statement is not a valid text form of a date or timestamp."""
 

@@ -16,7 +16,7 @@ from reclock.algebra.object_ids import (
     column_type_oid,
     declared_type_modifier,
     declared_type_oid,
-    enum_rows,
+    defined_type_rows,
     object_oid,
     type_oid,
     type_rows,
@@ -31,9 +31,11 @@ from reclock.algebra.relations import (
     REGPROC,
     SMALLINT,
     TEXT,
+    Column,
     ScalarType,
     TypeName,
     array,
+    enum,
 )
 from reclock.algebra.timestamps import as_datetime
 from reclock.algebra.zones import zones
@@ -44,6 +46,7 @@ from reclock.catalog.objects import ItemType, Kind
 from reclock.catalog.roles import held_privileges, is_superuser, memberships, owns, shown_acl
 from reclock.introspection.relation import Builtin, CatalogState, Rows, SystemState, desc
 from reclock.introspection.type_functions import (
+    COMPOSITE,
     DOMAIN,
     ENUM,
     TypeFunctions,
@@ -80,10 +83,13 @@ def _value_types(state: CatalogState) -> Rows:
         yield oid, array_oid, name, sql_name, size, category, 0, *functions, *built_in
         functions = astuple(functions_of(f"_{name}"))
         yield array_oid, 0, f"_{name}", f"{sql_name}[]", -1, "A", oid, *functions, *built_in
-    for type in state.enums():
-        place = _place(state, type.id)
-        own, of_arrays = enum_rows(type)
-        yield (*_type_row(own, ENUM[1]), *place)
+    defined = [
+        *((type.id, enum(type), ENUM[1]) for type in state.enums()),
+        *((facts.id, facts.type, COMPOSITE) for facts in state.composites()),
+    ]
+    for id, type, own_functions in defined:
+        place, (own, of_arrays) = _place(state, id), defined_type_rows(type)
+        yield (*_type_row(own, own_functions), *place)
         yield (*_type_row(of_arrays, functions_of(of_arrays.name)), *place)
 
 
@@ -192,6 +198,11 @@ def _columns(state: CatalogState) -> Rows:
                 default,
                 generated.get(id_, {}).get(column.name, ""),
             )
+    for composite in state.composites():
+        for position, field in enumerate(composite.type.fields, 1):
+            column = Column(field.name, field.type)
+            oid, modifier = declared_type_oid(column), declared_type_modifier(column)
+            yield object_oid(composite.id), position, field.name, oid, modifier, False, None, ""
     for id_, facts in state.indexes.items():
         for position, column in enumerate((part.column for part in facts.key), 1):
             yield (

@@ -9,7 +9,7 @@ from typing import Any
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.index_keys import KeyPart
-from reclock.algebra.relations import Column, DomainName, EnumType, RelationDesc, ScalarType
+from reclock.algebra.relations import Column, DefinedName, EnumType, RelationDesc, ScalarType
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.objects import AuditEvent, StorageUsage
 from reclock.catalog.snapshot import CatalogSnapshot
@@ -165,11 +165,19 @@ class DomainFacts:
     """A domain. ``base`` is the type that it is over, as a column; the default is SQL."""
 
     id: GlobalId
-    name: DomainName
+    name: DefinedName
     base: Column
     is_not_null: bool
     default: str | None
     checks: tuple[DomainCheckFacts, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CompositeFacts:
+    """A composite type, the item ``id``."""
+
+    id: GlobalId
+    type: ScalarType
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +208,7 @@ class CatalogState:
     functions: Callable[[], Iterable[FunctionFacts]]
     enums: Callable[[], Iterable[EnumType]]
     domains: Callable[[], Iterable[DomainFacts]]
+    composites: Callable[[], Iterable[CompositeFacts]]
 
 
 @dataclass(frozen=True, slots=True)

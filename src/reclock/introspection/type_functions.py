@@ -31,6 +31,8 @@ _ARRAY = "array_", TypeFunctions(750, 751, 2400, 2401)
 _RANGE = "range_", TypeFunctions(*TEXTUAL_TYPES[TypeName.INT4RANGE].functions)
 DOMAIN = TypeFunctions(2597, 0, 2598, 0)
 """Domains have the output functions of their base types."""
+COMPOSITE = TypeFunctions(2290, 2291, 2402, 2403)
+"""Composite types have the functions of records."""
 ENUM = "enum_", TypeFunctions(3506, 3507, 3532, 3533)
 _FUNCTIONS: Mapping[str, tuple[str, TypeFunctions]] = {
     "bool": ("bool", TypeFunctions(1242, 1243, 2436, 2437)),

@@ -14,7 +14,13 @@ from reclock.algebra.object_ids import type_oid
 from reclock.algebra.relations import ScalarType, array, enum
 from reclock.catalog.objects import ItemType
 from reclock.sql.catalog.definitions import DomainDefinition
-from reclock.sql.catalog.entries import DomainEntry, EnumEntry, QuarantinedEntry, TypeEntry
+from reclock.sql.catalog.entries import (
+    CompositeEntry,
+    DomainEntry,
+    EnumEntry,
+    QuarantinedEntry,
+    TypeEntry,
+)
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, fold, identifier
 from reclock.sql.names import parts as name_parts
@@ -80,15 +86,21 @@ def _entry(parts: Sequence[str]) -> TypeEntry | None:
 
 
 def _type_of(entry: TypeEntry) -> ScalarType:
-    return enum(entry.enum) if isinstance(entry, EnumEntry) else entry.domain.type
+    match entry:
+        case EnumEntry():
+            return enum(entry.enum)
+        case CompositeEntry():
+            return entry.composite
+        case DomainEntry():
+            return entry.domain.type
 
 
 def type_of_oid(oid: int, catalog: PlannerCatalog) -> ScalarType | None:
     """The type that clients know by this number, if a user defined it, or its elements."""
     for entry in catalog.entries() if catalog.has_types else ():
-        if isinstance(entry, EnumEntry):
-            enum_type = enum(entry.enum)
-            for type in (enum_type, array(enum_type)):
+        if isinstance(entry, EnumEntry | CompositeEntry):
+            defined = _type_of(entry)
+            for type in (defined, array(defined)):
                 if type_oid(type) == oid:
                     return type
     return None

@@ -28,6 +28,7 @@ from reclock.introspection.privacy import IntrospectionReader
 from reclock.introspection.relation import (
     SUBSOURCE,
     CatalogState,
+    CompositeFacts,
     IndexFacts,
     SinkFacts,
     SystemState,
@@ -37,6 +38,7 @@ from reclock.protocol.compute import Replica
 from reclock.quality.docs_index import read_index
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.entries import (
+    CompositeEntry,
     ConnectionEntry,
     EnumEntry,
     IndexEntry,
@@ -106,6 +108,11 @@ def _catalog_state(catalog: PlannerCatalog) -> CatalogState:
         functions=lambda: function_facts(catalog),
         enums=lambda: [e.enum for e in catalog.entries() if isinstance(e, EnumEntry)],
         domains=lambda: domain_facts(catalog),
+        composites=lambda: [
+            CompositeFacts(entry.id, entry.composite)
+            for entry in catalog.entries()
+            if isinstance(entry, CompositeEntry)
+        ],
     )
 
 

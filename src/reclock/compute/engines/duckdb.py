@@ -15,6 +15,7 @@ import pyarrow as pa
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import BIGINT, DIFF_COLUMN, TIME_COLUMN, Column, RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
+from reclock.collections.arrow_offsets import without_offsets
 from reclock.collections.files import DataFile
 from reclock.collections.schema import arrow_schema
 from reclock.compute import rendering
@@ -144,7 +145,7 @@ class DuckDbEngine:
 
         def prepare(session: duckdb.DuckDBPyConnection) -> str:
             relations = _bind(session, inputs, as_of)
-            session.register("added", previous_result.added)
+            session.register("added", without_offsets(previous_result.added))
             parts = [(EngineRelation("added", is_counted=True), MAXIMUM)]
             if previous_result.version is not None:
                 stored = _updates(
@@ -181,7 +182,7 @@ class DuckDbEngine:
             changed = {} if by_time else _changed(session, inputs, before, as_of)
             keyed: dict[StorageCollectionId, Input] = dict(inputs)
             if previous_result.version is None:
-                session.register("result", previous_result.added)
+                session.register("result", without_offsets(previous_result.added))
                 relations[str(RESULT)] = EngineRelation("result", is_counted=True)
             else:
                 result = keyed[RESULT] = CollectionInput(
@@ -403,7 +404,7 @@ def _read(
 ) -> str:
     if isinstance(input, CollectionInput):
         return _updates(session, name, input, as_of, after=after)
-    session.register(name, input.table)
+    session.register(name, without_offsets(input.table))
     return name
 
 
@@ -427,7 +428,9 @@ def _updates(
     if (tail is not None and tail.num_rows) or not files:
         session.register(
             f"{name}_tail",
-            arrow_schema(version.desc, with_updates=True).empty_table() if tail is None else tail,
+            arrow_schema(version.desc, with_updates=True).empty_table()
+            if tail is None
+            else without_offsets(tail),
         )
         parts.append(f"{name}_tail")
     return (

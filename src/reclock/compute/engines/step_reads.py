@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.timestamps import Timestamp
+from reclock.collections.arrow_offsets import without_offsets
 from reclock.compute.engines.database import NAME
 from reclock.compute.engines.engine import CollectionInput, Input
 from reclock.compute.engines.group_states import GroupStep
@@ -68,7 +69,7 @@ class DuckDbStepReads:
             updates = pa.concat_tables(
                 [updates, input.tail.select(updates.column_names).cast(updates.schema)]
             )
-        self.session.register(name, updates)
+        self.session.register(name, without_offsets(updates))
 
     def store(self, name: str, select: str) -> None:
         self.session.execute(f"CREATE TEMP TABLE {name} AS {select}")

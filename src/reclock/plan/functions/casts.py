@@ -88,8 +88,7 @@ def resolve_cast(source: ScalarType | None, target: ScalarType) -> ScalarType:
     ):
         resolve_cast(source.element, target.element)
     elif source is not None and source.name is target.name is TypeName.RECORD:
-        if len(source.fields) != len(target.fields):
-            raise CannotCast(source.name, target.name)
+        check_fields(source, target)
         for field, beside in zip(source.fields, target.fields, strict=True):
             resolve_cast(field.type, beside.type)
     elif source is not None and not (
@@ -97,6 +96,18 @@ def resolve_cast(source: ScalarType | None, target: ScalarType) -> ScalarType:
     ):
         raise CannotCast(str(source.unconstrained), str(target.unconstrained))
     return target
+
+
+def check_fields(source: ScalarType, target: ScalarType) -> None:
+    """Raises ``CannotCast`` unless a record of the one type may become one of the other: it has as
+    many fields, and no other name."""
+    missing = len(target.fields) - len(source.fields)
+    detail = f"Input has too {'few' if missing > 0 else 'many'} columns." if missing else None
+    is_other = None not in (source.composite, target.composite) and (
+        source.composite != target.composite
+    )
+    if missing or is_other:
+        raise CannotCast(str(source), str(target), detail=None if is_other else detail)
 
 
 def _are_alike(source: ScalarType, target: ScalarType) -> bool:

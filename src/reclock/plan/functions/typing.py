@@ -117,7 +117,12 @@ def is_implicit(source: ScalarType | None, target: ScalarType) -> bool:
         or source.name is target.name
         or (source.is_array and target.name is TypeName.ARRAY)
     ):
-        return source is None or (source.element, source.enum) == (target.element, target.enum)
+        return source is None or (
+            (source.element, source.enum) == (target.element, target.enum)
+            and (
+                source.composite == target.composite or not (source.composite and target.composite)
+            )
+        )
     if target.is_object_id:
         return source.is_object_id or source.is_integer
     if source.is_object_id:
@@ -233,7 +238,14 @@ def _common_text(first: ScalarType, second: ScalarType) -> ScalarType:
 
 
 def _common_record(first: ScalarType, second: ScalarType) -> ScalarType | None:
-    """Records of the common types of the fields, which have the names of the first."""
+    """Records of the common types of the fields, with the names of the first. A composite type
+    beside an anonymous record of the types of its fields is the common type."""
+    composite = next((type for type in (first, second) if type.composite is not None), None)
+    if composite is not None and [field.type for field in first.fields] == [
+        field.type for field in second.fields
+    ]:
+        are_both = None not in (first.composite, second.composite)
+        return record(first.fields) if are_both else composite
     fields = []
     for field, beside in zip(first.fields, second.fields, strict=True):
         type = _common_of_two(field.type, beside.type)

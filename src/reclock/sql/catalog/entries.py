@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.index_keys import KeyPart
-from reclock.algebra.relations import EnumType, RelationDesc
+from reclock.algebra.relations import EnumType, RelationDesc, ScalarType
 from reclock.catalog.objects import ItemType
 from reclock.definitions.connections import Connection
 from reclock.errors import ObjectQuarantined
@@ -202,7 +202,21 @@ class DomainEntry:
     is_system: bool = False
 
 
-TypeEntry = EnumEntry | DomainEntry
+@dataclass(frozen=True, slots=True)
+class CompositeEntry:
+    """A composite type that a user defined: records with its name. It depends on the types of its
+    fields."""
+
+    id: GlobalId
+    name: QualifiedName
+    composite: ScalarType
+    create_sql: str
+    depends_on: frozenset[GlobalId] = frozenset()
+    type: ItemType = ItemType.TYPE
+    is_system: bool = False
+
+
+TypeEntry = EnumEntry | DomainEntry | CompositeEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,5 +248,6 @@ Entry = (
     | FunctionEntry
     | EnumEntry
     | DomainEntry
+    | CompositeEntry
     | QuarantinedEntry
 )

@@ -11,7 +11,14 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.zones import UTC_NAME
 from reclock.catalog.objects import Item
 from reclock.errors import ExperimentalFeature
-from reclock.sql.catalog.entries import DomainEntry, Entry, FunctionEntry, IndexEntry, RelationEntry
+from reclock.sql.catalog.entries import (
+    CompositeEntry,
+    DomainEntry,
+    Entry,
+    FunctionEntry,
+    IndexEntry,
+    RelationEntry,
+)
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.named_types import types_of
 from reclock.sql.names import QualifiedName, SessionNames
@@ -98,7 +105,7 @@ def plans_item(node: type[Statement]) -> Callable[[D], D]:
 
 def _with_types(entry: Entry, types: frozenset[GlobalId]) -> Entry:
     """The entry, which depends on these types too."""
-    if types and isinstance(entry, RelationEntry | FunctionEntry | DomainEntry):
+    if types and isinstance(entry, RelationEntry | FunctionEntry | DomainEntry | CompositeEntry):
         return replace(entry, depends_on=entry.depends_on | types)
     return replace(entry, types=types) if types and isinstance(entry, IndexEntry) else entry
 

@@ -39,9 +39,11 @@ from reclock.errors import (
 from reclock.plan.functions import common_type as common_of
 from reclock.plan.functions import is_implicit, resolve_cast
 from reclock.plan.functions import operand_type as operand_of
+from reclock.plan.functions.casts import check_fields
 from reclock.plan.functions.digits import FLOAT_SCALE
 from reclock.plan.functions.intervals import SPAN, SPAN_TYPE, compared_type
 from reclock.plan.functions.moments import ROUNDED
+from reclock.plan.functions.records import RECORD_OF
 from reclock.plan.functions.typing import as_numeric
 from reclock.plan.scalars import Call, Cast, ColumnRef, Literal, Parameter, Scalar
 from reclock.sql.queries.literals import fit, natural, parse_number, parse_text, read_array
@@ -230,6 +232,8 @@ def coerce(value: Planned, target: ScalarType) -> TypedExpr:
         check_dimensions(value.type, target)
     if value.type == target:
         return value
+    if _is_written_record(value) and target.name is TypeName.RECORD:
+        return _record_of(value, target)
     if isinstance(value, Literal):
         if value.value is None:
             return Literal(None, target)
@@ -252,6 +256,32 @@ def coerce(value: Planned, target: ScalarType) -> TypedExpr:
     return zoned_cast(value, target.unconstrained if target.length else target)
 
 
+def _record_of(value: Call[TypedExpr], target: ScalarType) -> TypedExpr:
+    """The record that is written out, field by field as one of ``target``."""
+    check_fields(value.type, target)
+    fields = zip(value.arguments, target.fields, strict=True)
+    items = [cast(_open_text(item), field.type) for item, field in fields]
+    return Call(RECORD_OF, tuple(items), target)
+
+
+def _open_text(value: TypedExpr) -> Planned:
+    """A constant text as a constant of open type, as it may have been written."""
+    is_text = isinstance(value, Literal) and value.type == TEXT
+    return Untyped(value.value) if isinstance(value, Literal) and is_text else value
+
+
+def _is_written_record(value: Planned) -> TypeGuard[Call[TypedExpr]]:
+    return isinstance(value, Call) and value.function == RECORD_OF
+
+
+def _castable(value: Planned, target: ScalarType) -> ScalarType:
+    """``target``, if ``value`` can be cast to it. ``coerce`` checks the fields of a record that is
+    written out. Raises as ``resolve_cast``."""
+    if isinstance(value, Untyped) or (_is_written_record(value) and target.name is TypeName.RECORD):
+        return target
+    return resolve_cast(value.type, target)
+
+
 def _moment(text: Literal, target: ScalarType) -> TypedExpr:
     """The moment that a constant spells. The error of another text is one of the row that it is
     computed for."""
@@ -269,7 +299,7 @@ def cast(value: Planned, target: ScalarType) -> TypedExpr:
     """
     if target.name in (TypeName.ARRAY, TypeName.VECTOR):
         value, target = _as_array(value, target)
-    elif target.is_list_or_map and isinstance(value, Literal) and value.type == TEXT:
+    elif target.is_nested and isinstance(value, Literal) and value.type == TEXT:
         value = Untyped(value.value)
     if target.name is TypeName.BPCHAR:
         return _bpchar(value) if target.length is None else _cut(value, target)
@@ -282,7 +312,7 @@ def cast(value: Planned, target: ScalarType) -> TypedExpr:
         target = (
             numeric(scale=FLOAT_SCALE) if value.type is not None and value.type.is_float else target
         )
-    return coerce(value, target if isinstance(value, Untyped) else resolve_cast(value.type, target))
+    return coerce(value, _castable(value, target))
 
 
 def with_type_name(value: TypedExpr, type: ScalarType) -> TypedExpr:
@@ -401,7 +431,7 @@ def assign(value: Planned, column: Column) -> TypedExpr:
         return _assigned_char(value, target)
     if target.name is TypeName.ARRAY and target.base.length and source != target:
         return _with_chars(value, target)
-    assigned = coerce(value, target if source is None else resolve_cast(source, target))
+    assigned = coerce(value, _castable(value, target))
     return assigned if column.limit is None else limited(assigned, column.limit)
 
 

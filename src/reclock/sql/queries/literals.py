@@ -10,13 +10,14 @@ from datetime import date, datetime
 from decimal import Decimal, InvalidOperation, localcontext
 from typing import Any
 
-from reclock.algebra.array_shapes import check_dimensions, with_dimensions
+from reclock.algebra.array_shapes import check_dimensions, shape
 from reclock.algebra.array_texts import Items, elements
 from reclock.algebra.interval_reading import interval_of
 from reclock.algebra.intervals import Interval
 from reclock.algebra.list_texts import list_parts, map_parts
 from reclock.algebra.moment_reading import read_moment
 from reclock.algebra.number_texts import INTEGER_LIMITS, read_decimal, read_integer
+from reclock.algebra.record_texts import record_fields
 from reclock.algebra.relations import (
     BIGINT,
     DOUBLE,
@@ -24,6 +25,7 @@ from reclock.algebra.relations import (
     MAX_PRECISION,
     ScalarType,
     TypeName,
+    array,
     numeric,
 )
 from reclock.algebra.textual import textual
@@ -32,6 +34,7 @@ from reclock.algebra.zones import UTC_CLOCK, LocalClock
 from reclock.errors import (
     InvalidEnumLabel,
     InvalidText,
+    MalformedRecord,
     NumberOutOfRange,
     TooManyDigits,
     UnsupportedSql,
@@ -89,7 +92,7 @@ def parse_text(text: str, type: ScalarType, clock: LocalClock = UTC_CLOCK) -> Va
         check_dimensions(found if items else type, type)
         return items
     if type.name is TypeName.RECORD:
-        raise UnsupportedSql("input of anonymous composite types is not implemented")
+        return _record(text, type, clock)
     if type.is_moment:
         return read_moment(text, type, clock)
     stripped = text.strip()
@@ -261,7 +264,8 @@ def read_array(
         return None if item is None else parse_text(item, type.base, clock)
 
     read = tuple(map(value, items))
-    return read, with_dimensions(read, type)
+    dimensions = len(shape(items))
+    return read, array(type.base, dimensions) if dimensions else type
 
 
 def _list(text: str, type: ScalarType, clock: LocalClock) -> tuple[Value | None, ...]:
@@ -280,6 +284,21 @@ def _map(text: str, type: ScalarType, clock: LocalClock) -> tuple[Value | None, 
     except ValueError as error:
         raise InvalidText(str(type), text) from error
     return tuple((key, _part(parts[key], type.value, clock)) for key in sorted(parts))
+
+
+def _record(text: str, type: ScalarType, clock: LocalClock) -> tuple[Value | None, ...]:
+    """The fields in order. Raises ``UnsupportedSql`` unless a user defined the type."""
+    if type.composite is None:
+        raise UnsupportedSql("input of anonymous composite types is not implemented")
+    try:
+        parts = record_fields(text)
+        if len(parts) != len(type.fields):
+            raise ValueError(f"Too {'few' if len(parts) < len(type.fields) else 'many'} columns.")
+    except ValueError as error:
+        raise MalformedRecord(text, str(error)) from error
+    return tuple(
+        _part(part, field.type, clock) for part, field in zip(parts, type.fields, strict=True)
+    )
 
 
 def _part(text: str | None, type: ScalarType, clock: LocalClock) -> Value | None:

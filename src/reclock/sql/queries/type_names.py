@@ -152,9 +152,27 @@ def _element_type(node: exp.Expr) -> ScalarType:
     return VARCHAR if is_varchar and text_limit(node) is not None else scalar_type(node)
 
 
+def field_type(node: exp.Expr) -> ScalarType:
+    """The type of a field of a composite type."""
+    where = "a composite type"
+    type = _type_without_limit(node, where)
+    if type.base.name is TypeName.BPCHAR:
+        raise UnsupportedSql(f"{type} is not supported in {where}", hint="use text")
+    return type
+
+
 def _part_type(node: exp.Expr, where: str) -> ScalarType:
     """The type of the elements of a list, or of the values of a map."""
-    if text_limit(node) is not None or moment_limit(node) is not None:
+    type = _type_without_limit(node, where)
+    check_part(type, where)
+    return type
+
+
+def _type_without_limit(node: exp.Expr, where: str) -> ScalarType:
+    """The type, whose values nothing would check there. Raises ``UnsupportedSql`` if it has a length
+    or a precision, or is a domain with constraints."""
+    limits = (text_limit(node), moment_limit(node), element_limit(node))
+    if any(limit is not None for limit in limits):
         raise UnsupportedSql(
             f"type {to_sql(node).lower()} is not supported in {where}",
             hint="use the type without a length or precision",
@@ -162,9 +180,7 @@ def _part_type(node: exp.Expr, where: str) -> ScalarType:
     domain = defined_domain(node)
     if domain is None or not domain.type.is_list_or_map or domain.is_constrained:
         reject_domain(node, where)
-    type = scalar_type(node).without_domain
-    check_part(type, where)
-    return type
+    return scalar_type(node).without_domain
 
 
 def check_part(type: ScalarType, where: str) -> None:
@@ -194,7 +210,7 @@ def full_name(type: ScalarType) -> str:
 
 def _defined_name(type: ScalarType) -> tuple[str, ...] | None:
     """The parts of the full name of a type that a user defined, or that is an array of such."""
-    defined = type.domain or type.base.enum
+    defined = type.domain or type.base.enum or type.base.composite
     return None if defined is None else defined.qualified
 
 

@@ -257,7 +257,15 @@ class QueryParser(CallParser):
         if isinstance(kind, exp.DataType) and self._index > start and self.is_string():
             return self._parse_column_ops(exp.Cast(this=self.text(), to=kind))
         self._retreat(start)
+        if self._is_typed_string():
+            kind = exp.DataType(this=exp.DType.USERDEFINED, kind=self.name())
+            return self._parse_column_ops(exp.Cast(this=self.text(), to=kind))
         return super()._parse_type(parse_interval, fallback_to_identifier)
+
+    def _is_typed_string(self) -> bool:
+        """Whether a string is next with the name of a user's type before it."""
+        is_name = self._curr.token_type in (TokenType.VAR, TokenType.IDENTIFIER)
+        return is_name and self._next.token_type in (TokenType.STRING, *OTHER_STRINGS)
 
     def _is_empty_list(self) -> bool:
         """Whether ``LIST[]`` is next, which sqlglot takes for the name of a type."""

@@ -2,10 +2,10 @@ SELECT
   o.oid,  -- oid! oid
   o.name,  -- relname text
   s.oid,  -- relnamespace oid
-  0,  -- reltype oid
+  CASE o.type WHEN 'type' THEN o.oid ELSE 0 END,  -- reltype oid
   0,  -- reloftype oid
   r.oid,  -- relowner oid
-  CASE o.type WHEN 'index' THEN 403 WHEN 'view' THEN 0 WHEN 'sequence' THEN 0 ELSE 2 END,  -- relam oid
+  CASE o.type WHEN 'index' THEN 403 WHEN 'view' THEN 0 WHEN 'sequence' THEN 0 WHEN 'type' THEN 0 ELSE 2 END,  -- relam oid
   o.oid,  -- relfilenode oid
   0,  -- reltablespace oid
   0,  -- relpages integer
@@ -19,6 +19,7 @@ SELECT
     WHEN o.id LIKE 's%' THEN 'v'
     WHEN o.type = 'index' THEN 'i'
     WHEN o.type = 'sequence' THEN 'S'
+    WHEN o.type = 'type' THEN 'c'
     WHEN o.type = 'view' THEN 'v'
     WHEN o.type = 'materialized_view' THEN 'm'
     ELSE 'r'
@@ -70,8 +71,10 @@ LEFT JOIN (
   FROM mz_internal.mz_constraints
   WHERE type = 'f'
 ) AS f ON f.oid = o.oid
+LEFT JOIN mz_internal.mz_types AS t ON t.oid = o.oid AND o.type = 'type'
 LEFT JOIN mz_internal.mz_acls AS a ON a.kind = 'relation' AND a.oid = o.oid
 WHERE
   (s.database_id IS NULL OR d.name = current_database())
-  AND NOT o.type IN ('secret', 'connection', 'function', 'type')
+  AND NOT o.type IN ('secret', 'connection', 'function')
+  AND (o.type <> 'type' OR t.category = 'C')
   AND (k.oid IS NULL OR NOT k.is_view_default)

@@ -5,12 +5,12 @@ SELECT
   t.owner_oid,  -- typowner oid
   t.size,  -- typlen smallint
   t.size IN (1, 2, 4, 8),  -- typbyval boolean
-  CASE WHEN d.oid IS NOT NULL THEN 'd' ELSE CASE t.category WHEN 'R' THEN 'r' WHEN 'P' THEN 'p' WHEN 'E' THEN 'e' ELSE 'b' END END,  -- typtype "char"
+  CASE WHEN d.oid IS NOT NULL THEN 'd' ELSE CASE t.category WHEN 'R' THEN 'r' WHEN 'P' THEN 'p' WHEN 'E' THEN 'e' WHEN 'C' THEN 'c' ELSE 'b' END END,  -- typtype "char"
   t.category,  -- typcategory text
   FALSE,  -- typispreferred boolean
   TRUE,  -- typisdefined boolean
   ',',  -- typdelim text
-  0,  -- typrelid oid
+  CASE WHEN t.category = 'C' THEN t.oid ELSE 0 END,  -- typrelid oid
   t.element_oid,  -- typelem oid
   t.array_oid,  -- typarray oid
   t.input,  -- typinput regproc

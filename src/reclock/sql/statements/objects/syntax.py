@@ -81,7 +81,7 @@ def alter(parser: StatementParser) -> Statement:
     if parser.accept("RENAME"):
         if kind == "TABLE" and not parser.sees("TO"):
             return rename_part(parser, name, exists)
-        if kind == "TYPE" and parser.sees("VALUE"):
+        if kind == "TYPE" and not parser.sees("TO"):
             return rename_value(parser, name)
         if kind == "DOMAIN" and parser.sees("CONSTRAINT"):
             return rename_constraint(parser, name)

@@ -29,7 +29,7 @@ def assignments(parser: StatementParser) -> list[Assignment]:
 def _assignments(parser: StatementParser) -> list[Assignment]:
     """Assignments to one column, or to a list of columns from a row of as many values."""
     is_list = parser.sees_token(TokenType.L_PAREN)
-    names = parser.wrapped_list(StatementParser.name) if is_list else [parser.name()]
+    names = parser.wrapped_list(assigned_column) if is_list else [assigned_column(parser)]
     if not parser.accept_token(TokenType.EQ):
         parser.raise_error("Expected =")
     if not is_list:
@@ -42,6 +42,17 @@ def _assignments(parser: StatementParser) -> list[Assignment]:
     if len(values) != len(names):
         raise SqlSyntaxError("number of columns does not match number of values")
     return [Assignment(this=name, value=value) for name, value in zip(names, values, strict=True)]
+
+
+def assigned_column(parser: StatementParser) -> exp.Identifier:
+    """The name of a column. Raises ``UnsupportedSql`` for a field of it, or an element."""
+    name = parser.name()
+    if parser.sees_token(TokenType.DOT) or parser.sees_token(TokenType.L_BRACKET):
+        raise UnsupportedSql(
+            f'a part of column "{name.name}" cannot be assigned',
+            hint="assign a whole value, as in SET c = ROW(1, (c).b)",
+        )
+    return name
 
 
 def _columns_of(query: exp.Expr, names: Sequence[exp.Identifier]) -> list[exp.Expr]:

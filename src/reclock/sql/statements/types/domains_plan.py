@@ -9,7 +9,7 @@ from itertools import count
 from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.relations import Column, DomainName, ScalarType
+from reclock.algebra.relations import Column, DefinedName, ScalarType
 from reclock.catalog.objects import Item
 from reclock.errors import (
     DomainViolation,
@@ -69,7 +69,7 @@ def domain_entry(
 ) -> DomainEntry:
     column = _value_column(node, name)
     domain = DomainDefinition(
-        replace(column.type, domain=DomainName(item.id, *shown_name(name))),
+        replace(column.type, domain=DefinedName(item.id, *shown_name(name))),
         column.limit,
         node.args["kind"],
         node.args.get("default"),

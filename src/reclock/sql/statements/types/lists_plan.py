@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from reclock.algebra.relations import Column, DomainName
+from reclock.algebra.relations import Column, DefinedName
 from reclock.catalog.objects import Item
 from reclock.errors import UnsupportedSql
 from reclock.sql.catalog.definitions import DomainDefinition
@@ -45,7 +45,7 @@ def type_entry(
     catalog: PlannerCatalog,
 ) -> DomainEntry:
     kind = _kind(node)
-    type = replace(scalar_type(kind), domain=DomainName(item.id, *shown_name(name)))
+    type = replace(scalar_type(kind), domain=DefinedName(item.id, *shown_name(name)))
     definition = DomainDefinition(type, None, kind, None, False, ())
     return DomainEntry(item.id, name, definition, item.create_sql or "")
 

@@ -8,6 +8,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.errors import SqlSyntaxError, UnsupportedSql
+from reclock.sql.syntax.collations import collated_type
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import alters, parses
@@ -33,6 +34,13 @@ class CreateMapStatement(Statement):
     """CREATE TYPE … AS MAP."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "key": True, "value": True}
+
+
+@written_as("CREATE TYPE {this} AS ({fields})")
+class CreateCompositeStatement(Statement):
+    """CREATE TYPE … AS (…). ``fields`` are names with types."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "fields": False}
 
 
 @written_as("ALTER TYPE {this} ADD VALUE [exists: IF NOT EXISTS] {label} [{side} {beside}]")
@@ -63,10 +71,12 @@ def create_type(parser: StatementParser) -> Statement:
         return CreateListStatement(this=name, **_part_types(parser, "ELEMENT"))
     if parser.accept("AS", "MAP"):
         return CreateMapStatement(this=name, **_part_types(parser, "KEY", "VALUE"))
+    if parser.accept("AS", "("):
+        return CreateCompositeStatement(this=name, fields=_fields(parser))
     if not parser.accept("AS", "ENUM"):
         raise UnsupportedSql(
-            "types other than enums, lists and maps are not supported",
-            hint="write AS ENUM (…), AS LIST (…) or AS MAP (…)",
+            "types other than composite types, enums, lists and maps are not supported",
+            hint="write AS (…), AS ENUM (…), AS LIST (…) or AS MAP (…)",
         )
     parser.open_parenthesis()
     labels: list[exp.Expr] = []
@@ -74,6 +84,20 @@ def create_type(parser: StatementParser) -> Statement:
         labels = parser.comma_list(_label)
         parser.close_parenthesis()
     return CreateTypeStatement(this=name, labels=labels)
+
+
+def _fields(parser: StatementParser) -> list[exp.Expr]:
+    """The fields of a composite type, up to the closing parenthesis."""
+    if parser.accept_token(TokenType.R_PAREN):
+        return []
+    fields = parser.comma_list(_field)
+    parser.close_parenthesis()
+    return fields
+
+
+def _field(parser: StatementParser) -> exp.Expr:
+    name = parser.name()
+    return exp.ColumnDef(this=name, kind=collated_type(parser) or parser.missing())
 
 
 def _part_types(parser: StatementParser, *parts: str) -> dict[str, exp.Expr]:
@@ -105,6 +129,9 @@ def _label(parser: StatementParser) -> exp.Expr:
 
 @alters("TYPE")
 def alter_type(parser: StatementParser, name: exp.Table, exists: bool) -> Statement:
+    for action in ("ADD", "DROP", "ALTER"):
+        if parser.accept(action, "ATTRIBUTE"):
+            raise _attributes_are_fixed(action)
     if not parser.accept("ADD", "VALUE"):
         raise UnsupportedSql("ALTER TYPE changes an enum by ADD VALUE and RENAME only")
     exists = parser.if_not_exists()
@@ -116,8 +143,17 @@ def alter_type(parser: StatementParser, name: exp.Table, exists: bool) -> Statem
 
 
 def rename_value(parser: StatementParser, name: exp.Table) -> RenameValueStatement:
-    """What follows ``ALTER TYPE name RENAME``, if that is VALUE."""
+    """What follows ``ALTER TYPE name RENAME``, if that is not TO."""
+    if parser.accept("ATTRIBUTE"):
+        raise _attributes_are_fixed("RENAME")
     parser.expect("VALUE")
     label = _label(parser)
     parser.expect("TO")
     return RenameValueStatement(this=name, label=label, to=_label(parser))
+
+
+def _attributes_are_fixed(action: str) -> UnsupportedSql:
+    return UnsupportedSql(
+        f"ALTER TYPE … {action} ATTRIBUTE is not supported",
+        hint="create another type, and assign the fields to a column of it",
+    )
