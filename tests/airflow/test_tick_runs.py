@@ -350,3 +350,20 @@ def test_a_warm_process_does_the_work_and_may_be_killed_in_the_middle(
     for source in ("a", "b"):
         assert rows(home, f"SELECT k, v FROM {source} ORDER BY k") == [("x", 1), ("y", 2)]
     assert sorted(delta_rows(home / "sinks" / "both")) == [("x", 2), ("y", 4)]
+
+
+def test_the_log_of_a_failed_source_leads_to_the_page(run_worker: Callable[..., Any]) -> None:
+    failure = {
+        "name": "reclock.public.a",
+        "sqlstate": "22P02",
+        "message": "does not decode",
+        "detail": "two fields, not three",
+        "hint": "correct it",
+    }
+    url = "http://127.0.0.1:8187"
+    assert run_worker("failed_source_worker.py", failure, AIRFLOW__API__BASE_URL=url) == [
+        f"problems: {url}/reclock/overview?status=problem",
+        "reclock.public.a: does not decode (SQLSTATE 22P02)",
+        "DETAIL: two fields, not three",
+        "HINT: correct it",
+    ]

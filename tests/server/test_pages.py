@@ -3,6 +3,8 @@ is still true."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import re
 from collections.abc import Iterator
@@ -12,8 +14,11 @@ from pathlib import Path
 import pytest
 from fixtures.stalled import stall
 
+from reclock.adapter.query.overview import docs_folder
 from reclock.adapter.session.session import Session
 from reclock.ingest.payload import Step
+from reclock.introspection.page import FOLLOW_THEME
+from reclock.quality.docs import render_index
 from reclock.runtime.environment import Environment
 from reclock.server.pages import HtmlPage, Pages
 
@@ -158,3 +163,23 @@ def test_there_are_no_other_pages(pages: Pages, path: str) -> None:
     page = pages.get(path, "ann")
     assert page.status is HTTPStatus.NOT_FOUND
     assert 'href="/overview"' in page.html
+
+
+def test_the_only_script_that_a_page_may_run_is_its_own(
+    environment: Environment, pages: Pages
+) -> None:
+    id = stall(environment, "flights")
+    for path in ("overview", f"object/{id}", f"object/{id}/0", "nothing"):
+        page = pages.get(path, "ann")
+        (script,) = re.findall("<script>(.*?)</script>", page.html, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        assert page.policy.endswith(f"; script-src 'sha256-{digest}'")
+
+
+def test_the_data_docs_lead_back_to_the_overview(environment: Environment, pages: Pages) -> None:
+    folder = docs_folder(environment)
+    folder.mkdir()
+    (folder / "index.html").write_text(render_index([]))
+    page = pages.get("data-docs/index.html", "ann").html
+    assert '<header class="bar"><a href="/overview">' in page
+    assert FOLLOW_THEME in page

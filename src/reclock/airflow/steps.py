@@ -292,6 +292,7 @@ class ReclockSourceOperator(ReclockStepOperator):
         if result["docs"]:
             self.log.info("data docs: %s/reclock/data-docs/%s", _airflow_url(), result["docs"])
         if result["failed"]:
+            self.log.info("problems: %s/reclock/overview?status=problem", _airflow_url())
             self.fail(result["failed"])
         return {"changed": result["changed"], "docs": result["docs"]}
 

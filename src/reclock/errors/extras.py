@@ -26,8 +26,8 @@ _COMES_WITH = {"botocore": "boto3", "py4j": "pyspark", "thrift": "pymetastore"}
 """Packages that come with another, whose name is the one to install."""
 
 _THRESHOLDS = (
-    "or keep the work in this process: raise staging_threshold_bytes for sources, "
-    "spark_threshold_bytes for queries and views"
+    "sources need no Spark below staging_threshold_bytes, nor queries and views below "
+    "spark_threshold_bytes"
 )
 
 

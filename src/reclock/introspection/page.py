@@ -1,4 +1,5 @@
-"""The overview as self-contained pages: no scripts, no requests to the network."""
+"""The overview as self-contained pages: no requests to the network, and one script, which follows the
+theme that was chosen in Airflow."""
 
 from __future__ import annotations
 
@@ -14,6 +15,12 @@ from reclock.introspection.overview import ObjectDetail, Overview, Stair, WayOut
 from reclock.introspection.page_query import PROBLEM, RELOADS_S, PageQuery
 
 PLOT_WIDTH, PLOT_HEIGHT = 640, 150
+FOLLOW_THEME = (
+    'const theme = localStorage.getItem("theme"); '
+    'if (["light", "dark"].includes(theme)) document.documentElement.style.colorScheme = theme;'
+)
+"""A script that takes the theme that Airflow's menu stored for its own pages. Without a stored theme,
+the browser's preference holds."""
 
 _EVERYTHING = PageQuery()
 
@@ -68,6 +75,15 @@ def render_refusal(reason: ReclockError | str, *, back: str) -> str:
 def render_missing(*, root: str) -> str:
     """Says that an address has no page, and leads to the overview."""
     return _render_message("There is no such page", "", f"{root}overview", "All objects")
+
+
+def render_data_docs(html: str, *, root: str) -> str:
+    """A page of the data docs as it is served: with a link to the overview, and in the theme of the
+    other pages. The file itself, which can be opened without a server, has neither."""
+    link = f'<a href="{root}overview">All objects</a>'
+    return html.replace("</head>", f"<script>{FOLLOW_THEME}</script>\n</head>", 1).replace(
+        '<header class="bar">', f'<header class="bar">{link}', 1
+    )
 
 
 def _render_message(title: str, reason: ReclockError | str, link: str, link_text: str) -> str:
@@ -137,5 +153,5 @@ def _templates() -> Environment:
         trim_blocks=True,
     )
     environment.filters |= {"moment": moment, "duration": duration, "size": size}
-    environment.globals["stairs_path"] = stairs_path
+    environment.globals |= {"stairs_path": stairs_path, "follow_theme": FOLLOW_THEME}
     return environment

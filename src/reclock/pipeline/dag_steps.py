@@ -319,9 +319,8 @@ def _recorded(failed: list[TickFailure], name: str, tell: Tell) -> Iterator[None
 
 
 def _step_line(report: IngestReport, unit: str) -> str:
-    partitions = ", ".join(
-        f"{name} +{count:,}" for name, count in report.bindings[:_SHOWN_PARTITIONS]
-    )
+    shown = report.bindings[:_SHOWN_PARTITIONS]
+    partitions = ", ".join(f"{name} +{count:,}".lstrip() for name, count in shown)
     more_partitions = (
         f" and {more} more" if (more := len(report.bindings) - _SHOWN_PARTITIONS) > 0 else ""
     )

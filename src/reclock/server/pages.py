@@ -3,6 +3,7 @@ about stalled sources, data docs."""
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 import re
@@ -17,8 +18,10 @@ from reclock.adapter.session.session import Session
 from reclock.errors import ReclockError, UnknownRelation
 from reclock.introspection.overview import ObjectDetail, WayOut
 from reclock.introspection.page import (
+    FOLLOW_THEME,
     render,
     render_confirmation,
+    render_data_docs,
     render_missing,
     render_object,
     render_refusal,
@@ -30,10 +33,12 @@ from reclock.runtime.environment import Environment
 _log = structlog.get_logger(__name__)
 _OBJECT = re.compile(r"object/(?P<id>\w+)(?:/(?P<way>\d+))?")
 _DOCS = "data-docs/"
-_POLICY = (
+_STATIC = (
     "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'self'"
 )
-_DOCS_POLICY = f"{_POLICY}; script-src 'unsafe-inline'"
+_SCRIPT_HASH = base64.b64encode(hashlib.sha256(FOLLOW_THEME.encode()).digest()).decode()
+_POLICY = f"{_STATIC}; script-src 'sha256-{_SCRIPT_HASH}'"
+_DOCS_POLICY = f"{_STATIC}; script-src 'unsafe-inline'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +120,8 @@ class Pages:
         path = (root / page).resolve()
         if not path.is_relative_to(root) or path.suffix != ".html" or not path.is_file():
             return self._missing()
-        return HtmlPage(path.read_text(), policy=_DOCS_POLICY)
+        html = render_data_docs(path.read_text(), root=self._root)
+        return HtmlPage(html, policy=_DOCS_POLICY)
 
     def _missing(self) -> HtmlPage:
         return HtmlPage(render_missing(root=self._root), HTTPStatus.NOT_FOUND)
