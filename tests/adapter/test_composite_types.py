@@ -102,6 +102,15 @@ SELECT t.typname, c.relname, c.relkind, c.relnatts FROM pg_type t JOIN pg_class 
 SELECT attname, attnum, atttypid = 'text'::regtype FROM pg_attribute WHERE attrelid = (SELECT typrelid FROM pg_type
     WHERE typname = 'place') ORDER BY attnum;
 SELECT column_name, data_type, udt_name FROM information_schema.columns WHERE table_name = 'p' ORDER BY ordinal_position;
+SELECT n, l.* FROM p, unnest(list) AS l ORDER BY n, l.x;
+SELECT l.x, y, n FROM p, unnest(list) WITH ORDINALITY AS l (x, y, k) ORDER BY n, k;
+SELECT u.y, v.x FROM unnest(ARRAY[ROW(1, 2), NULL]::spot[]) AS u, unnest(ARRAY[ROW(3, 4)]::spot[]) AS v (x, y) ORDER BY 1;
+SELECT * FROM unnest(ARRAY[1, 2], ARRAY[ROW(3, 4)]::spot[]) AS u (n, x, y) ORDER BY n;
+CREATE FUNCTION moved(s spot, by int) RETURNS spot LANGUAGE SQL AS $$ SELECT ROW((s).x + by, (s).y)::spot $$;
+SELECT moved(at, 2), (moved('(1,2)', 1)).x FROM p ORDER BY n;
+SELECT * FROM moved(ROW(1, 2), 3);
+SELECT m.x, n FROM p, moved(at, n) AS m ORDER BY n;
+DROP FUNCTION moved;
 COMMENT ON TYPE spot IS 'where';
 SELECT obj_description('spot'::regtype, 'pg_type');
 DROP TYPE spot;

@@ -18,10 +18,11 @@ from fixtures.planning import World
 from reclock.adapter.context.shown_values import ShownBatches
 from reclock.adapter.context.texts import text_of, texts
 from reclock.algebra.intervals import Interval
-from reclock.algebra.relations import RelationDesc
+from reclock.algebra.relations import RelationDesc, ScalarType
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.schema import arrow_schema
 from reclock.compute.engines.engine import Engine, TableInput
+from reclock.plan.functions.sql_names import field_names
 from reclock.plan.relational import collections
 from reclock.sql.queries.views import expand
 from reclock.sql.statements.query.values import Select
@@ -54,8 +55,10 @@ OF_USERS_TYPES = {
     "codes": (
         "n int, c char(3), d char(5), b bpchar, v varchar(5), w varchar, x text, a char(3)[]"
     ),
+    "places": "n int, s spot, h home, l spot[], k int",
 }
-"""The tables of the queries about enums, domains and ``char(n)``, which no other queries read."""
+"""The tables of the queries about the types of users and ``char(n)``, which no other queries
+read."""
 DEFINITIONS = (
     "CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy', 'a b')",
     "CREATE DOMAIN positive AS int CHECK (VALUE > 0)",
@@ -64,6 +67,8 @@ DEFINITIONS = (
     "CREATE DOMAIN price AS numeric(6, 2) CHECK (VALUE >= 0)",
     "CREATE DOMAIN fine AS mood CHECK (VALUE <> 'sad')",
     "CREATE DOMAIN pair AS int[] CHECK (cardinality(VALUE) < 3)",
+    "CREATE TYPE spot AS (x int, y text)",
+    "CREATE TYPE home AS (at spot, m mood, d date, q numeric(6, 2), a int[], f float8)",
 )
 """Of the types of users."""
 _M, _D = [Decimal("1.5"), None, Decimal("-20")], [1.5, None, 0.1]
@@ -198,6 +203,21 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
         (3, None, None, None, None, None, None, 2),
         (4, 2, "ab", Decimal("9999.99"), "a b", [None], "100", 99),
     ],
+    "places": [
+        (
+            1,
+            (1, "a"),
+            ((1, 'b "c"'), "ok", date(2024, 2, 29), _M[0], [1, None], 1.5),
+            [(1, "a")],
+            1,
+        ),
+        (2, (1, None), (None, "sad", None, None, [], float("nan")), [(2, ""), None], 2),
+        (3, (None, None), (None, None, None, None, None, None), [], 3),
+        (4, None, None, None, 4),
+        (5, (2, "a,b"), ((1, None), "happy", date(1999, 1, 1), _M[2], [1], -0.5), [(1, "a")], 5),
+        (6, (1, "a"), ((1, 'b "c"'), "ok", date(2024, 2, 29), _M[0], [1, None], 1.5), None, 6),
+        (7, (-3, "a\\b"), ((0, ""), "a b", None, None, None, None), [(None, "x"), (0, "")], 7),
+    ],
     "moods": [
         (1, "sad", "ok"),
         (2, "happy", "sad"),
@@ -276,6 +296,7 @@ ANSWERED = (
 )
 PRINTED_BY_BOTH = (
     "characters",
+    "composites",
     "dimensions",
     "domains",
     "enums",
@@ -313,8 +334,24 @@ def new_world() -> World:
 
 @cache
 def table(name: str, desc: RelationDesc) -> TableInput:
-    rows = [dict(zip(desc.names, row, strict=True)) for row in ROWS[name]]
+    rows = [
+        {
+            column.name: _as_stored(value, column.type)
+            for column, value in zip(desc.columns, row, strict=True)
+        }
+        for row in ROWS[name]
+    ]
     return TableInput(pa.Table.from_pylist(rows, arrow_schema(desc, with_updates=False)))
+
+
+def _as_stored(value: Any, type: ScalarType) -> Any:
+    """A record as the struct that the lake has; any other value itself."""
+    if isinstance(value, list) and type.element is not None:
+        return [_as_stored(item, type.element) for item in value]
+    if not isinstance(value, tuple) or not type.fields:
+        return value
+    fields = zip(field_names(type), value, type.fields, strict=True)
+    return {name: _as_stored(item, field.type) for name, item, field in fields}
 
 
 def run(world: World, engine: Engine, select: Select) -> Iterator[pa.RecordBatch]:

@@ -33,7 +33,7 @@ from reclock.algebra.object_ids import defined_type_rows, type_oid, type_rows
 from reclock.algebra.relations import enum
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.errors import ReclockError
-from reclock.sql.catalog.entries import EnumEntry
+from reclock.sql.catalog.entries import CompositeEntry, EnumEntry
 from reclock.sql.names import SessionNames
 from reclock.sql.syntax.dialect import to_sql
 from reclock.sql.syntax.parse import parse_one
@@ -102,10 +102,11 @@ def printed_by_postgresql(cursor: psycopg.Cursor) -> list[tuple[str | None, ...]
 
 @cache
 def row_types(server: psycopg.Connection) -> dict[int, str]:
-    """PostgreSQL's types that are no built-in ones: enums, and those of the rows of each table, which
-    are records here."""
+    """PostgreSQL's types that are no built-in ones: enums, composite types, and those of the rows of
+    each table, which are records here."""
     rows = server.execute(
-        "SELECT oid, typarray, CASE typtype WHEN 'c' THEN 'record' ELSE typname END FROM pg_type "
+        "SELECT t.oid, typarray, CASE relkind WHEN 'r' THEN 'record' ELSE typname END "
+        "FROM pg_type AS t LEFT JOIN pg_class AS c ON c.oid = typrelid "
         "WHERE typtype IN ('c', 'e') AND typnamespace = 'answers'::regnamespace"
     ).fetchall()
     return {
@@ -115,10 +116,14 @@ def row_types(server: psycopg.Connection) -> dict[int, str]:
     }
 
 
-def enum_types(world: World) -> dict[int, str]:
-    """The names of the world's enums, and of their arrays, by number."""
-    entries = [entry for entry in world.catalog.entries() if isinstance(entry, EnumEntry)]
-    return {row.oid: row.name for entry in entries for row in defined_type_rows(enum(entry.enum))}
+def defined_types(world: World) -> dict[int, str]:
+    """The names of the world's enums and composite types, and of their arrays, by number."""
+    types = [
+        enum(entry.enum) if isinstance(entry, EnumEntry) else entry.composite
+        for entry in world.catalog.entries()
+        if isinstance(entry, EnumEntry | CompositeEntry)
+    ]
+    return {row.oid: row.name for type in types for row in defined_type_rows(type)}
 
 
 @pytest.mark.parametrize("sql", [sql for name in PRINTED for sql in queries(name)])
@@ -134,7 +139,7 @@ def test_values_are_printed_as_postgresql_prints_them(
     names = {each.oid: each.name for each in type_rows()} | {1043: "text"}
     theirs_by_oid = names | row_types(server)
     types = [theirs_by_oid.get(column.type_code) for column in cursor.description or ()]
-    ours_by_oid = names | enum_types(world)
+    ours_by_oid = names | defined_types(world)
     assert [ours_by_oid[type_oid(column.type)] for column in select.desc.columns] == types
     assert list(select.desc.names) == [column.name for column in cursor.description or ()]
 

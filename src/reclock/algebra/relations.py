@@ -251,11 +251,6 @@ class ScalarType:
         return self.base.name is TypeName.RECORD
 
     @property
-    def is_anonymous(self) -> bool:
-        """Whether its values are records without a type that a user defined, or arrays of such."""
-        return self.is_of_records and self.base.composite is None
-
-    @property
     def has_intervals(self) -> bool:
         """Whether its values are intervals, or arrays or records with some: equal ones can differ
         in their parts."""

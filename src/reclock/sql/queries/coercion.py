@@ -266,8 +266,7 @@ def _record_of(value: Call[TypedExpr], target: ScalarType) -> TypedExpr:
 
 def _open_text(value: TypedExpr) -> Planned:
     """A constant text as a constant of open type, as it may have been written."""
-    is_text = isinstance(value, Literal) and value.type == TEXT
-    return Untyped(value.value) if isinstance(value, Literal) and is_text else value
+    return Untyped(value.value) if isinstance(value, Literal) and value.type == TEXT else value
 
 
 def _is_written_record(value: Planned) -> TypeGuard[Call[TypedExpr]]:
@@ -277,7 +276,7 @@ def _is_written_record(value: Planned) -> TypeGuard[Call[TypedExpr]]:
 def _castable(value: Planned, target: ScalarType) -> ScalarType:
     """``target``, if ``value`` can be cast to it. ``coerce`` checks the fields of a record that is
     written out. Raises as ``resolve_cast``."""
-    if isinstance(value, Untyped) or (_is_written_record(value) and target.name is TypeName.RECORD):
+    if isinstance(value, Untyped) or (_is_written_record(value) and target.fields):
         return target
     return resolve_cast(value.type, target)
 

@@ -84,7 +84,7 @@ def check_stored(columns: Sequence[Column]) -> None:
     hold the columns."""
     _check_distinct_in_lake(column.name for column in columns)
     for column in columns:
-        if column.type.is_anonymous:
+        if column.type.is_of_records and column.type.base.composite is None:
             raise PseudoTypeColumn(column.name, str(column.type))
         if not column.type.is_stored:
             raise UnsupportedSql(

@@ -9,7 +9,7 @@ from sqlglot import exp
 from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, Column, RelationDesc
 from reclock.errors import UnsupportedSql
 from reclock.plan.build import distinct, filter_rows, join, map_columns, project
-from reclock.plan.relational import FlatMap, JoinKind
+from reclock.plan.relational import FlatMap, JoinKind, Plan
 from reclock.plan.scalars import Call, ColumnRef, Literal
 from reclock.sql.names import fold
 from reclock.sql.queries.attach import attach
@@ -34,6 +34,7 @@ from reclock.sql.queries.joins import check_names, filtered, join_conditions
 from reclock.sql.queries.list_calls import row_function
 from reclock.sql.queries.overloads import call, is_null, negated
 from reclock.sql.queries.planned import Elements, OuterRef, TypedExpr, has, scalar_of, scalars_of
+from reclock.sql.queries.record_values import fields
 from reclock.sql.queries.records import RECORD_FUNCTIONS, rows_of_records
 from reclock.sql.queries.row_functions import COLUMNS, PAIRS, ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope, ScopeColumn, ScopedPlan
@@ -106,7 +107,28 @@ def rows_of_function(node: exp.Expr, left: ScopedPlan, context: Context) -> Scop
             for i, column in enumerate(columns)
         )
     )
-    return ScopedPlan(output, aliased(ScopedPlan(output, scope_of_columns), node).scope)
+    return _named(output, scope_of_columns, node)
+
+
+def _named(plan: Plan, scope: Scope, node: exp.Expr) -> ScopedPlan:
+    """The rows of functions, whose columns are the last of ``plan``, with the alias of ``node``. The
+    fields of composite values are columns of their own."""
+    width = len(plan.desc) - len(scope.columns)
+    columns: list[tuple[ScopeColumn, TypedExpr]] = []
+    for i, column in enumerate(scope.columns, width):
+        value = ColumnRef(i, column.type)
+        if column.type.composite is None:
+            columns.append((column, value))
+            continue
+        for name, part in fields(value):
+            columns.append((ScopeColumn(column.relation, name, part.type), part))
+    if any(column.type.composite is not None for column in scope.columns):
+        values = scalars_of([value for _, value in columns])
+        start = len(plan.desc)
+        plan = map_columns(plan, values, [column.name for column, _ in columns])
+        plan = project(plan, [*range(width), *range(start, start + len(columns))])
+        scope = Scope(tuple(column for column, _ in columns))
+    return ScopedPlan(plan, aliased(ScopedPlan(plan, scope), node).scope)
 
 
 def _called(node: exp.Expr) -> exp.Anonymous:
@@ -162,12 +184,7 @@ def _one_value(value: TypedExpr, name: str, node: exp.Expr, left: ScopedPlan) ->
     called = fold(alias.this) if alias is not None and alias.this else name
     computed = map_columns(plan, [scalar_of(value)])
     computed = project(computed, [*range(len(left.plan.desc)), len(plan.desc)])
-    return ScopedPlan(
-        computed,
-        aliased(
-            ScopedPlan(computed, Scope((ScopeColumn(called, called, value.type),))), node
-        ).scope,
-    )
+    return _named(computed, Scope((ScopeColumn(called, called, value.type),)), node)
 
 
 def lateral_function(
