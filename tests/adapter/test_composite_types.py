@@ -10,6 +10,7 @@ from fixtures.sessions import run
 from fixtures.side_by_side import assert_same_rows_in_clients
 from fixtures.side_by_side import ours as ours
 from fixtures.side_by_side import theirs as theirs
+from psycopg.types.composite import CompositeInfo, register_composite
 
 from reclock.adapter.session.session import Session
 from reclock.errors import ReclockError, UnsupportedSql
@@ -230,3 +231,52 @@ def test_a_message_says_what_is_wrong_with_a_record(places: Session) -> None:
             run(places, f"SELECT '{text}'::spot")
         assert refused.value.message == f'malformed record literal: "{text}"'
         assert refused.value.detail == detail
+
+
+def test_clients_know_the_type_by_its_number(
+    ours: psycopg.Connection, theirs: psycopg.Connection
+) -> None:
+    for connection in (ours, theirs):
+        connection.execute("CREATE TYPE spot AS (x int, y text); CREATE TABLE p (s spot, l spot[])")
+        connection.execute("INSERT INTO p VALUES (ROW(1, 'a b'), ARRAY[ROW(2, NULL)::spot])")
+        cursor = connection.execute("SELECT s, l FROM p")
+        described = [column.type_code for column in cursor.description or ()]
+        numbers = connection.execute(
+            "SELECT oid, typarray FROM pg_type WHERE typname = 'spot' AND typtype = 'c'"
+        ).fetchone()
+        assert tuple(described) == numbers
+
+
+def test_a_registered_type_is_read_and_written_by_clients(
+    ours: psycopg.Connection, theirs: psycopg.Connection
+) -> None:
+    for connection in (ours, theirs):
+        connection.execute("CREATE TYPE spot AS (x int, y text); CREATE TABLE p (s spot, l spot[])")
+        info = CompositeInfo.fetch(connection, "spot")
+        assert info is not None
+        register_composite(info, connection)
+        spot = info.python_type
+        assert spot is not None
+        values = [spot(1, 'a "b"'), [spot(2, None), None]]
+        connection.execute("INSERT INTO p VALUES (%t, %t)", values)
+        for is_binary in (False, True):
+            rows = connection.execute("SELECT s, l FROM p", binary=is_binary).fetchall()
+            assert [list(row) for row in rows] == [values]
+
+
+def test_rows_are_copied_in_and_out(ours: psycopg.Connection, theirs: psycopg.Connection) -> None:
+    written = []
+    for connection in (ours, theirs):
+        connection.execute("CREATE TYPE spot AS (x int, y text); CREATE TABLE p (s spot, l spot[])")
+        with connection.cursor().copy("COPY p FROM STDIN") as copy:
+            copy.write('(1,"a b")\t{"(2,)",NULL}\n(,)\t\\N\n')
+        with connection.cursor().copy("COPY p FROM STDIN (FORMAT csv)") as copy:
+            copy.write('"(3,""c,d"")","{}"\n')
+        rows = []
+        for options in ("", "(FORMAT csv)"):
+            with connection.cursor().copy(
+                f"COPY (SELECT * FROM p ORDER BY s) TO STDOUT {options}"
+            ) as c:
+                rows.append(b"".join(map(bytes, c)))
+        written.append(rows)
+    assert written[0] == written[1]
