@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fixtures.lineage import EventServer, event_server
 from fixtures.server import RECLOCK
+from structlog.testing import capture_logs
 
 import reclock
 
@@ -124,3 +126,16 @@ def test_a_failure_is_reported_and_a_server_that_refuses_fails_no_tick(home: Pat
         assert len(tick(home, server)) >= 1
     with reclock.connect(home) as client:
         assert client.sql("SELECT * FROM totals").rows() == [("ada", 8)]
+
+
+def test_without_the_extra_the_log_says_what_to_install(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENLINEAGE_URL", "http://127.0.0.1:1")
+    monkeypatch.setitem(sys.modules, "openlineage", None)
+    monkeypatch.setitem(sys.modules, "openlineage.client", None)
+    with reclock.connect(home) as client, capture_logs() as logs:
+        client.sql("INSERT INTO names VALUES ('b', 'bob')")
+        client.tick()
+    (warning,) = [log for log in logs if "lineage" in log["event"]]
+    assert warning["hint"] == "pip install 'reclock[openlineage]'"

@@ -178,12 +178,13 @@ def test_the_packages_that_the_provider_imports_are_declared_in_the_extra() -> N
 
 
 def test_both_packages_of_pyspark_are_of_one_version() -> None:
-    """They install files of the same names, so the one installed last replaces the other's."""
+    """They install files of the same names, so the one installed last replaces the other's. The whole
+    one needs its extra for `reclock jars` and for clients of `reclock spark`."""
     setup = ConfigParser()
     setup.read(ROOT / "setup.cfg")
     extras = setup["options.extras_require"]
     client = re.search(r"pyspark-client==(\S+)", extras["airflow"])
-    whole = re.search(r"pyspark==(\S+)", extras["spark"])
+    whole = re.search(r"pyspark\[connect\]==(\S+)", extras["spark"])
     assert client
     assert whole
     assert client[1] == whole[1]

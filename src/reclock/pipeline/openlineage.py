@@ -21,6 +21,7 @@ import structlog
 
 from reclock.algebra.timestamps import Timestamp, as_datetime
 from reclock.definitions.lineage import Dataset, InputField, JobLineage, Output
+from reclock.errors import ReclockError, known_failure
 from reclock.pipeline.tick_reports import TickFailure, TickReport
 
 if TYPE_CHECKING:
@@ -64,8 +65,10 @@ def report(environment: Environment, tick: TickReport) -> None:
         jobs = lineage_of(environment, tick.changed | dict.fromkeys(failures, 0))
         namespace = environment.stores.settings.lineage_namespace
         _sender().put(run_events(jobs, failures, tick.at, environment.stores.clock(), namespace))
-    except Exception as error:  # a tick does not fail because nobody hears of it
-        _logger.warning("the lineage of a tick is not reported", error=str(error))
+    except Exception as failure:  # a tick does not fail because nobody hears of it
+        error = known_failure(failure) or failure
+        hint = error.hint if isinstance(error, ReclockError) else None
+        _logger.warning("the lineage of a tick is not reported", error=str(error), hint=hint)
 
 
 def run_events(
