@@ -113,7 +113,7 @@ def run(home: Path, ticks: int, days: int) -> int:
     )
     console.print(
         "[bold]make up[/bold] opens Airflow on it (http://127.0.0.1:8080, with the page "
-        "Reclock), and tells the login."
+        "Reclock), and shows the login."
     )
     console.print(f"[bold]{shown(BIN)}/reclock sql --home {shown(home)}[/bold] is the SQL shell.")
     return 0 if is_right else 1
