@@ -122,7 +122,7 @@ def test_named_types_are_those_that_they_name(session: Session) -> None:
         ("CREATE TYPE n AS LIST (ELEMENT TYPE = int[])", "0A000"),
         ("CREATE TYPE n AS LIST (ELEMENT TYPE = positive)", "0A000"),
         ("CREATE TYPE n AS LIST (ELEMENT TYPE = brief)", "0A000"),
-        ("CREATE TYPE n AS (a int)", "0A000"),
+        ("CREATE TYPE n AS RANGE (SUBTYPE = int)", "0A000"),
         ("CREATE TYPE positive AS LIST (ELEMENT TYPE = int)", "42710"),
     ],
 )
