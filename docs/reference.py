@@ -285,6 +285,7 @@ _SIGNATURES = {
     "map_build": "a list of records → a map",
     "list_length_max": "a list, integer → integer",
     "mode": "any type with an order → its type",
+    "percentile_cont": "any number, double precision → double precision",
     "percentile_disc": "any type with an order, double precision → its type",
     "string_agg": "text, text → text; bytea, bytea → bytea",
     "numrange": "numeric, numeric → numrange; numeric, numeric, text → numrange",

@@ -76,3 +76,6 @@ SELECT jsonb_build_array(VARIADIC '{{1,4},{2,5}}'::int[])::text, jsonb_build_arr
 SELECT pow(2.0, 3), pow(2, 3) AS i, pow(2.5::numeric(4, 1), -1) AS n, pow(g, 2) AS g FROM t
 SELECT to_char(e, 'of|tzh|tzm|OF|TZ') FROM t
 SELECT to_char(z, 'of|tzh:tzm|Of|tz|TZ') FROM u
+SELECT mode() WITHIN GROUP (ORDER BY a % 2 DESC), mode() WITHIN GROUP (ORDER BY b DESC), mode() WITHIN GROUP (ORDER BY b) FROM t
+SELECT booleq(f, a > 1), boolne(f, a > 1), booleq(f, NULL) FROM t
+SELECT pg_typeof('a')::text, pg_typeof(NULL)::text

@@ -22,3 +22,6 @@ SELECT a, v, n FROM u LEFT JOIN LATERAL generate_series(3, a) WITH ORDINALITY AS
 SELECT a, s.* FROM u, LATERAL generate_series(1, a) WITH ORDINALITY AS s
 SELECT a, v, w, n FROM u, LATERAL ROWS FROM (generate_series(1, a), generate_series(5, 6)) WITH ORDINALITY AS s (v, w, n)
 SELECT a, v FROM u LEFT JOIN LATERAL ROWS FROM (generate_series(3, a)) AS s (v) ON true
+SELECT * FROM generate_series('2024-06-21 17:36', '2024-06-21 19:36', interval '1 hour') AS s(at)
+SELECT generate_subscripts(ARRAY[5, 6, 7], 1, true) AS n, generate_subscripts(ARRAY[[1, 2], [3, 4]], 2, false) AS m
+SELECT n FROM generate_subscripts(ARRAY['a', 'b'], 1, true) AS n

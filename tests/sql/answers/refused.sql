@@ -191,3 +191,5 @@ SELECT ARRAY[]
 SELECT count(*) FROM t FOR UPDATE
 SELECT row_number() OVER (ORDER BY g) FROM t FOR SHARE
 SELECT generate_series(1, a) FROM t FOR UPDATE
+SELECT b ~ '(' FROM t
+SELECT b ~ '(?g)a' FROM t

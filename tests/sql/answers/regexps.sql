@@ -18,3 +18,8 @@ SELECT s, regexp_replace(s, '^.', '#', 'gp'), regexp_replace(s, '.$', '#', 'gp')
 SELECT s, regexp_replace(s, '^.', '#', 'gw'), regexp_replace(s, '.$', '#', 'gw'), regexp_replace(s, '[^x]+', '#', 'gw'), regexp_match(s, '.+', 'w'), regexp_like(s, '^c', 'w'), regexp_replace(s, '^(c|e)', '<\1>', 'w') FROM (VALUES (E'ab\ncd\n\nef'), (E'a\r\nb'), ('xyz'), (E'\n'), (NULL)) AS v (s)
 SELECT s, regexp_replace(s, '^.', '#', 'gs'), regexp_replace(s, '.$', '#', 'gs'), regexp_replace(s, '[^x]+', '#', 'gs'), regexp_match(s, '.+', 's'), regexp_like(s, '^c', 's'), regexp_replace(s, '^(c|e)', '<\1>', 's') FROM (VALUES (E'ab\ncd\n\nef'), (E'a\r\nb'), ('xyz'), (E'\n'), (NULL)) AS v (s)
 SELECT s, regexp_count(s, '^[a-z]', 1, 'n'), regexp_substr(s, '[a-z]$', 1, 2, 'n'), regexp_replace(s, 'A.', '-', 'in'), regexp_replace(s, 'b.', '-', 'ns'), regexp_replace(s, '[^]x]', '-', 'n') FROM (VALUES (E'ab\ncd\n\nef'), (E'a\r\nb'), ('xyz'), (E'\n'), (NULL)) AS v (s)
+SELECT b, b ~ '[[:alpha:]]', b ~ '^\w+$', b ~ '\yone\y', b ~ 'o$|^t', b !~ '.n', b ~* 'N.?$', b ~ '(?i)^ONE', b ~* '(?c)^ONE' FROM t
+SELECT E'a\nb' ~ 'a.b', E'a\nb' ~ '^b', E'a\nb' ~ 'a$', E'b\n' ~ 'b$', E'a\nb' ~ '(?n)a$', E'a\nb' ~ '(?n)a.b', 'ABC' ~ '(?ic)abc', 'a1' ~ '\d\Z', 'x' ~ NULL
+SELECT s, p, s ~ p, s ~* p, s !~ p FROM (VALUES ('abc', 'B'), (E'a\nb', 'a.b'), ('x', NULL)) AS v(s, p)
+SELECT 'one two' SIMILAR TO '%(o|z)_t%', E'a\nb' SIMILAR TO 'a_b', 'a.b' NOT SIMILAR TO 'a.b', 'axb' SIMILAR TO 'a.b'
+SELECT regexp_match('One two', '(?i)oN(.)'), regexp_replace('aXbx', '(?i)x', '-', 'g'), regexp_count('aAa', '(?c)a', 1, 'i'), regexp_split_to_array('a1B2c', '(?i)[b\d]')

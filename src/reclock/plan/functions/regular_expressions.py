@@ -7,6 +7,7 @@ PostgreSQL, unless a flag says otherwise.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from reclock.errors import EvaluationError, UnsupportedSql
@@ -36,6 +37,9 @@ _CONTROLS = {
 }
 _SPECIAL = frozenset(r"\.[]{}()*+?^$|")
 _MOST_REPEATS = 255
+_EMBEDDED = re.compile(r"\(\?([A-Za-z]+)\)")
+"""Options at the beginning of a pattern."""
+_EMBEDDABLE = "bceimnpqstwx"
 _LINE_START, _LINE_END = "(?m:^)", "(?m:$)"
 _DOT_ENDS_AT_LINES, _EDGES_AT_LINES = "nmp", "nmw"
 """Flags by which ``.`` and ``[^…]`` do not match a line feed, and ``^`` and ``$`` match at each."""
@@ -86,14 +90,23 @@ def regular_expression(pattern: str, flags: str = "") -> RegularExpression:
                 f'the regular expression option "{flag}" is not supported',
                 hint="there are g, i, c, s, n, m, p and w",
             )
-    if pattern.startswith("***") or (pattern.startswith("(?") and pattern[2:3].isalpha()):
+    if pattern.startswith("***"):
         raise UnsupportedSql(
-            "options in a regular expression are not supported", hint="give them as flags"
+            "a director in a regular expression is not supported", hint="leave out the asterisks"
         )
+    if options := _EMBEDDED.match(pattern):
+        return _with_embedded(options[1], pattern[options.end() :], flags)
     is_case_blind = bool(flags) and "i" in flags and flags.rfind("i") > flags.rfind("c")
     of_lines = next((flag for flag in reversed(flags) if flag in "snmpw"), "s")  # the last counts
     parser = _Parser(pattern, of_lines in _DOT_ENDS_AT_LINES, of_lines in _EDGES_AT_LINES)
     return parser.parse(is_case_blind=is_case_blind)
+
+
+def _with_embedded(options: str, pattern: str, flags: str) -> RegularExpression:
+    """The expression with options at its beginning, which override ``flags``."""
+    if set(options) - set(_EMBEDDABLE):
+        raise _invalid("invalid embedded option")
+    return regular_expression(pattern, flags + options)
 
 
 def similar_pattern(pattern: str, escape: str) -> str:

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from reclock.algebra.relations import TEXT
 from reclock.errors import UnsupportedSql
-from reclock.plan.functions.regular_expressions import regular_expression, similar_pattern
+from reclock.plan.functions.regular_expressions import similar_pattern
 from reclock.plan.scalars import Literal
 from reclock.sql.queries.coercion import default_to_text
 from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar
@@ -46,6 +46,6 @@ def _similar(node: exp.SimilarTo, context: ExprContext, escape: Planned) -> Type
         )
     text = None
     if pattern.value is not None and escape.value is not None:
-        text = regular_expression(similar_pattern(str(pattern.value), str(escape.value))).text
+        text = similar_pattern(str(pattern.value), str(escape.value))
     result = operator("~", [scalar(node.this, context), Literal(text, TEXT)], "SIMILAR TO")
     return negated(result) if node.args.get("negate") else result

@@ -12,14 +12,17 @@ from reclock.algebra.relations import (
     BIGINT,
     BOOLEAN,
     INTEGER,
+    INTERVAL,
     OID,
     TEXT,
+    TIMESTAMPTZ,
     Column,
     RelationDesc,
     ScalarType,
     TypeName,
     array,
 )
+from reclock.errors import UnsupportedSql
 from reclock.plan.build import map_columns
 from reclock.plan.functions.jsonb import ROWS_OF
 from reclock.plan.functions.maps import MAP_KEYS, MAP_VALUES
@@ -27,8 +30,9 @@ from reclock.plan.functions.regexp_functions import MATCHES
 from reclock.plan.relational import FlatMap, Ordering, Plan, Window, WindowFunction
 from reclock.plan.scalars import Aggregate, ColumnRef, Literal
 from reclock.sql.queries.attach import attach
-from reclock.sql.queries.coercion import comparable
+from reclock.sql.queries.coercion import coerce, comparable
 from reclock.sql.queries.list_calls import UNNESTED_MAP
+from reclock.sql.queries.overloads import is_open
 from reclock.sql.queries.planned import (
     Elements,
     InWindow,
@@ -87,12 +91,30 @@ def _parts(call: CallFunction, arguments: Sequence[Planned]) -> TypedExpr:
     return call("string_to_array with null", [parts, arguments[2]]) if arguments[2:] else parts
 
 
+def _series(call: CallFunction, arguments: Sequence[Planned]) -> TypedExpr:
+    if len(arguments) == 3 and arguments[2].type == INTERVAL and all(map(is_open, arguments[:2])):
+        first, last, step = arguments  # PostgreSQL prefers timestamptz to timestamp
+        return call("series", [coerce(first, TIMESTAMPTZ), coerce(last, TIMESTAMPTZ), step])
+    return call("series", arguments)
+
+
 def _subscripts(call: CallFunction, arguments: Sequence[Planned]) -> TypedExpr:
-    length = call("array_length", arguments)
-    type = arguments[0].type
-    if type is None or type.name is not TypeName.VECTOR:
-        return call("series", [Literal(1, INTEGER), length])
-    return call("series", [Literal(0, INTEGER), call("-", [length, Literal(1, INTEGER)])])
+    """The subscripts of a dimension of an array, from the last one if a third argument is true."""
+    array, *of_dimension = arguments[:2]
+    length = call("array_length", [array, *of_dimension])
+    first: TypedExpr = Literal(1, INTEGER)
+    last = length
+    if array.type is not None and array.type.name is TypeName.VECTOR:
+        first, last = Literal(0, INTEGER), call("-", [length, Literal(1, INTEGER)])
+    match [coerce(argument, BOOLEAN) for argument in arguments[2:]]:
+        case [] | [Literal(False)]:
+            return call("series", [first, last])
+        case [Literal(True)]:
+            return call("series", [last, first, Literal(-1, INTEGER)])
+        case [_]:
+            raise UnsupportedSql("a direction of generate_subscripts must be a constant")
+        case _:
+            return call("array_length", arguments)  # raises that there is no such function
 
 
 PAIRS = "_pg_expandarray"
@@ -117,7 +139,7 @@ ROW_FUNCTIONS: dict[str, Callable[[CallFunction, Sequence[Planned]], list[TypedE
     "string_to_table": lambda call, arguments: [_parts(call, arguments)],
     "regexp_split_to_table": lambda call, arguments: [call("regexp_split_to_array", arguments)],
     "regexp_matches": lambda call, arguments: [call(MATCHES, arguments)],
-    "generate_series": lambda call, arguments: [call("series", arguments)],
+    "generate_series": lambda call, arguments: [_series(call, arguments)],
     "generate_subscripts": lambda call, arguments: [_subscripts(call, arguments)],
     **{
         name: _document_rows(name)

@@ -242,9 +242,7 @@ def _pg_typeof(called: Called) -> TypedExpr | None:
     if value.type is not None and value.type.is_list_or_map and value.type.domain is None:
         return Literal(str(value.type.unconstrained), TEXT)
     if value.type is None:
-        raise UnsupportedSql(
-            "pg_typeof of a constant without a type is not supported", hint="cast it to a type"
-        )
+        return Literal("unknown", TEXT)
     written = _written_type(node) or full_name(value.type)
     type = called.context.subqueries.object_id(Literal(written, TEXT), REGTYPE)
     if not has(value, AggregateCall):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from reclock.algebra.relations import (
     BIGINT,
+    BOOLEAN,
     BYTEA,
     DATE,
     DOUBLE,
@@ -70,6 +71,8 @@ SQL_FUNCTIONS: Mapping[str, Sequence[SqlFunction]] = {
         SqlFunction((TIMESTAMPTZ,), f"age({_DAY}, argument1)"),
     ],
     "bit_length": _for_each_type((TEXT, BYTEA), "octet_length(argument1) * 8"),
+    "booleq": _overload("argument1 = argument2", BOOLEAN, BOOLEAN),
+    "boolne": _overload("argument1 <> argument2", BOOLEAN, BOOLEAN),
     "casefold": _overload("lower(argument1)", TEXT),
     **{
         name: [

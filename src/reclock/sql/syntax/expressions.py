@@ -70,11 +70,15 @@ class QueryParser(CallParser):
         "EXISTS": lambda self: exp.Exists(this=self.query()),
         "EXTRACT": lambda self: self._parse_extract(),
     }
-    PRIMARY_PARSERS: ClassVar[dict[Any, Any]] = {
-        **MaterializeParser.PRIMARY_PARSERS,
+    STRING_PARSERS: ClassVar[dict[Any, Any]] = {
+        **MaterializeParser.STRING_PARSERS,
         **dict.fromkeys(
             OTHER_STRINGS, lambda self, token: self.expression(exp.Literal.string(token.text))
         ),
+    }
+    PRIMARY_PARSERS: ClassVar[dict[Any, Any]] = {
+        **MaterializeParser.PRIMARY_PARSERS,
+        **STRING_PARSERS,
         # a bpchar, whose blanks at the end count nowhere
         TokenType.NATIONAL_STRING: lambda self, token: self.expression(
             exp.Literal.string(token.text.rstrip(" "))
