@@ -97,6 +97,17 @@ DROP TABLE made;
 DROP TABLE t
 """
 
+MOMENTS = """
+CREATE TABLE visits (guest text);
+INSERT INTO visits VALUES ('ada'), ('bob');
+ALTER TABLE visits ADD COLUMN at timestamptz DEFAULT now(), ADD day date DEFAULT current_date;
+SELECT guest, now() - at < interval '1 hour', day >= current_date - 1 FROM visits ORDER BY guest;
+ALTER TABLE visits ADD local timestamp DEFAULT localtimestamp;
+SELECT guest, now()::timestamp - local < interval '1 hour' FROM visits ORDER BY guest;
+ALTER TABLE visits ADD COLUMN by text DEFAULT current_setting('DateStyle');
+SELECT DISTINCT by FROM visits;
+DROP TABLE visits
+"""
 COLUMNS = """
 CREATE TABLE t (a int PRIMARY KEY, b varchar(3), c int CHECK (c > 0));
 INSERT INTO t VALUES (1, 'x', 1), (2, NULL, 2);
@@ -248,7 +259,11 @@ SELECT name FROM p GROUP BY id
 """
 
 
-@pytest.mark.parametrize("script", [SCRIPT, COLUMNS, KEYS], ids=["constraints", "columns", "keys"])
+@pytest.mark.parametrize(
+    "script",
+    [SCRIPT, COLUMNS, KEYS, MOMENTS],
+    ids=["constraints", "columns", "keys", "moments"],
+)
 def test_answers_are_those_of_postgresql(
     environment: Environment, postgres_server: PostgresServer, script: str
 ) -> None:

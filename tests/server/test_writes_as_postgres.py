@@ -23,7 +23,7 @@ KEYS = """
     DELETE FROM parts WHERE id = 1;
     INSERT INTO parts VALUES (1, 'nut', 3) RETURNING id, code;
     INSERT INTO parts SELECT id + 2, code FROM parts WHERE id = 2;
-    BEGIN;
+    START TRANSACTION READ WRITE;
     DELETE FROM parts WHERE id = 2;
     INSERT INTO parts VALUES (2, 'bolt', 7);
     SAVEPOINT here;

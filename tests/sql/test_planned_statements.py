@@ -83,7 +83,7 @@ def test_session_statements(world: World) -> None:
     assert world.plan("SHOW Cluster") == ShowVariable("cluster")
     assert world.plan("SHOW ALL") == ShowVariable(None)
     assert world.plan("START TRANSACTION READ ONLY") == TransactionControl(
-        "BEGIN", access="READ ONLY"
+        "START TRANSACTION", access="READ ONLY"
     )
     assert world.plan("ABORT") == TransactionControl("ROLLBACK")
 

@@ -99,9 +99,9 @@ class SessionTransactions:
         """Begin or end a block, or handle its savepoints. Returns the command tag: the COMMIT of a
         failed block returns ROLLBACK."""
         match statement.kind:
-            case "BEGIN":
+            case "BEGIN" | "START TRANSACTION":
                 self._begin(statement)
-                return "BEGIN"
+                return statement.kind
             case "COMMIT":
                 return self._commit()
             case "ROLLBACK":

@@ -14,6 +14,7 @@ from reclock.algebra.relations import (
     DOUBLE,
     INTEGER,
     JSONB,
+    REAL,
     TEXT,
     ScalarType,
     TypeName,
@@ -311,7 +312,7 @@ def document_of(engine: str, sql: str, type: ScalarType) -> str:
         return sql
     if type.name is TypeName.RECORD:
         return _object_of_fields(engine, sql, type)
-    if type.element is not None and type.element.is_nested:
+    if type.element is not None and not _is_written_at_once(type.element):
         documents = each_element(engine, sql, document_of(engine, "e", type.element))
         return json_call("build_array", f"CAST({documents} AS {type_sql(engine, _TEXTS)})")
     if type.element is not None:
@@ -320,8 +321,11 @@ def document_of(engine: str, sql: str, type: ScalarType) -> str:
         is_text = type.element.name in _TEXTUAL or type.element.is_moment
         texts = f"CAST({sql} AS {type_sql(engine, _TEXTS)})"
         return json_call("of_strings" if is_text else "build_array", texts)
+    if type == REAL:  # the number that its text names, whose digits are fewer
+        text_type, double = type_sql(engine, TEXT), type_sql(engine, DOUBLE)
+        sql = f"CAST(CAST({sql} AS {text_type}) AS {double})"
     if type.is_float:
-        return json_call("of_double", write_cast(engine, sql, type, DOUBLE))
+        return json_call("of_double", sql)
     if type.name is TypeName.BPCHAR:
         return json_call("of_string", with_blanks(engine, sql, type))
     text = write_cast(engine, sql, type, TEXT)
@@ -353,9 +357,11 @@ def _is_document(type: ScalarType) -> bool:
         return all(_is_document(field.type) for field in type.fields)
     if type.element is None:
         return True
-    element = type.element
-    if element.is_nested:
-        return _is_document(element)
+    return _is_document(type.element)
+
+
+def _is_written_at_once(element: ScalarType) -> bool:
+    """Whether the texts of the elements of an array make its document: no call for each element."""
     is_exact = element.is_integer or element.name in (TypeName.NUMERIC, TypeName.BOOLEAN)
     return is_exact or element.name in _TEXTUAL or element in (JSONB, DATE)
 

@@ -101,7 +101,7 @@ def alter_table(
     must_rewrite = change.columns.are_changed
     rewrite = None
     if must_rewrite or change.added or change.validations:
-        rewrite = plan_rewrite(table, _all_valid(definition), change.columns, catalog)
+        rewrite = plan_rewrite(table, _all_valid(definition), change.columns, catalog, session)
     return AlterTable(
         table.id,
         table.name,
@@ -467,7 +467,7 @@ class _Change:
     def _validation(self, constraint: Constraint) -> Validation:
         query = parse_one(_violations(self.table.name, constraint))
         assert isinstance(query, QueryStatement)
-        select = plan_query_statement(query, self.catalog, SessionNames())
+        select = plan_query_statement(query, self.catalog, self.session)
         return Validation(constraint, select)
 
 

@@ -63,9 +63,10 @@ def plan_rewrite(
     definition: CreateTableStatement,
     columns: ColumnChanges,
     catalog: PlannerCatalog,
+    session: SessionNames,
 ) -> TableRewrite:
-    """Raises ``DependentObjects`` and ``UnsupportedSql`` if objects cannot be without a column, or
-    cannot follow."""
+    """The session answers ``now()`` and the like in defaults. Raises ``DependentObjects`` and
+    ``UnsupportedSql`` if objects cannot be without a column, or cannot follow."""
     values = ", ".join(f"{value} AS {quote(name)}" for name, value in columns.values.items())
     query = parse_one(f"SELECT {values} FROM {table.name}")
     assert isinstance(query, QueryStatement)
@@ -73,7 +74,7 @@ def plan_rewrite(
     dependents.plan()
     return TableRewrite(
         definition_text(definition),
-        plan_query_statement(query, catalog, SessionNames()),
+        plan_query_statement(query, catalog, session),
         frozenset(columns.generated),
         columns.renamed,
         columns.sequences,

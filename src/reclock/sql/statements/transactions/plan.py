@@ -12,8 +12,8 @@ from reclock.sql.statements.transactions.syntax import TransactionStatement
 
 @dataclass(frozen=True, slots=True)
 class TransactionControl:
-    """``kind`` is ``BEGIN``, ``COMMIT`` or ``ROLLBACK``; or ``SAVEPOINT``, ``RELEASE`` or
-    ``ROLLBACK TO``, of ``savepoint``.
+    """``kind`` is ``BEGIN``, ``START TRANSACTION``, ``COMMIT`` or ``ROLLBACK``; or ``SAVEPOINT``,
+    ``RELEASE`` or ``ROLLBACK TO``, of ``savepoint``.
 
     ``SET TRANSACTION`` and ``SET SESSION CHARACTERISTICS AS TRANSACTION`` have the modes of
     ``BEGIN``.

@@ -15,8 +15,8 @@ from reclock.sql.syntax.writing import written_as
 
 @written_as("{kind} {this} [ISOLATION LEVEL {isolation}] {access}")
 class TransactionStatement(Statement):
-    """``kind`` is ``BEGIN``, ``COMMIT`` or ``ROLLBACK``, ``isolation`` and ``access`` are as
-    written, upper case; or ``kind`` is ``SAVEPOINT``, ``RELEASE`` or ``ROLLBACK TO``, and ``this``
+    """``kind`` is ``BEGIN``, ``START TRANSACTION``, ``COMMIT`` or ``ROLLBACK``, ``isolation`` and
+    ``access`` are as written, upper case; or ``kind`` is ``SAVEPOINT``, ``RELEASE`` or ``ROLLBACK TO``, and ``this``
     names the savepoint; or ``SET TRANSACTION`` or ``SET SESSION CHARACTERISTICS AS TRANSACTION``,
     with the modes of ``BEGIN``."""
 
@@ -47,7 +47,7 @@ def begin(parser: StatementParser) -> TransactionStatement:
 def start(parser: StatementParser) -> TransactionStatement:
     if not parser.accept("TRANSACTION"):
         parser.raise_error("Expected TRANSACTION")
-    return _modes(parser, "BEGIN")
+    return _modes(parser, "START TRANSACTION")
 
 
 @parses("SET TRANSACTION", "SET SESSION CHARACTERISTICS AS TRANSACTION")
