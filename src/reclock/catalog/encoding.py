@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from reclock.algebra.relations import ScalarType
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.kinds import SPECS, CatalogObject, spec_of
 from reclock.catalog.objects import Kind
@@ -19,23 +20,21 @@ Rows = Mapping[tuple[str, str], str]
 """The stored objects of one moment: (kind, key) → value."""
 
 
+_STORED_OF_TYPES = {"name", "precision", "scale"}
 _NEVER_STORED: Any = {
     "progress": {
         "desc": {
             "columns": {
                 "__all__": {
                     "limit": True,
-                    "type": {
-                        *("element", "fields", "enum", "domain", "length", "is_varchar"),
-                        *("is_unconstrained", "least_digits", "is_quotient"),
-                    },
+                    "type": {each.name for each in fields(ScalarType)} - _STORED_OF_TYPES,
                 }
             }
         }
     }
 }
-"""Attributes that no column of a progress relation has: a text's length, elements, fields, an
-enum, a length of characters, a numeric without a precision."""
+"""Attributes that no column of a progress relation has: a text's length, and what belongs to other
+types than those of numbers, texts and moments."""
 
 _ENCODER = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
