@@ -497,5 +497,5 @@ SELECT g, a, count(*) OVER w, sum(a) OVER w, max(b) OVER w FROM t WINDOW w AS (O
 SELECT g, a, count(*) OVER w, sum(a) OVER w, nth_value(a, 2) OVER (ORDER BY g, a, b ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING EXCLUDE GROUP) FROM t WINDOW w AS (PARTITION BY b ORDER BY g ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING EXCLUDE GROUP)
 SELECT percentile_cont(0.25) WITHIN GROUP (ORDER BY a DESC), percentile_disc(0.25) WITHIN GROUP (ORDER BY a DESC NULLS LAST), percentile_disc(0) WITHIN GROUP (ORDER BY b DESC), percentile_disc(1) WITHIN GROUP (ORDER BY e DESC NULLS FIRST) FROM t
 SELECT f, percentile_cont(0.9) WITHIN GROUP (ORDER BY d DESC) FILTER (WHERE a > 0), percentile_disc(ARRAY[0, 0.4, 1]) WITHIN GROUP (ORDER BY g DESC) FROM t GROUP BY f
-SELECT to_jsonb(15.87::real), to_jsonb('NaN'::real), jsonb_build_array(0.1::real, 1e20::real, 0.1), jsonb_build_object('r', c::real) FROM t
-SELECT to_jsonb(ARRAY[c::real, 0.1]), to_jsonb(ARRAY[c, NULL]), to_jsonb(ARRAY[e, NULL]), to_jsonb(ARRAY[e::time]), to_jsonb('{}'::real[]), to_jsonb(ARRAY[interval '1 day 2 hours']), to_jsonb(ARRAY[b::bytea]) FROM t
+SELECT to_jsonb(15.87::real)::text, to_jsonb('NaN'::real)::text, jsonb_build_array(0.1::real, 1e20::real, 0.1)::text, jsonb_build_object('r', c::real)::text FROM t
+SELECT to_jsonb(ARRAY[c::real, 0.1])::text, to_jsonb(ARRAY[c, NULL])::text, to_jsonb(ARRAY[e, NULL])::text, to_jsonb(ARRAY[e::time])::text, to_jsonb('{}'::real[])::text, to_jsonb(ARRAY[interval '1 day 2 hours'])::text, to_jsonb(ARRAY[b::bytea])::text FROM t
