@@ -287,7 +287,7 @@ def test_an_unknown_cluster_is_named_freely_and_found_when_it_is_used(
     ):
         with pytest.raises(UnknownObject) as error:
             run(session, text)
-        assert error.value.message == f'unknown cluster "{name}"', text
+        assert error.value.message == f'cluster "{name}" does not exist', text
     run(
         session,
         (

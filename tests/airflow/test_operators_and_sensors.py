@@ -216,7 +216,7 @@ def test_what_cannot_be_waited_for_or_done_fails_and_says_why(run_dag: Run, serv
     assert set(states.values()) == {"failed"}
     for message in (
         '"reclock.public.broken" is stalled',
-        'unknown relation "nowhere"',
+        'relation "nowhere" does not exist',
         '"soon" is not a time',
         "reclock.public.broken: record at byte",
         "a client of a server cannot tick",

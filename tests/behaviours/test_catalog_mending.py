@@ -183,9 +183,9 @@ class TestEditOfASoundCatalog:
     @pytest.mark.parametrize(
         ("kind", "key", "value", "complaint"),
         [
-            ("klaster", key(id=1), value(name="x"), 'unknown object kind "klaster"'),
-            ("klaster", key(id=1), None, 'unknown object kind "klaster"'),
-            ("setting", key(name="none"), None, 'unknown setting "{"name":"none"}"'),
+            ("klaster", key(id=1), value(name="x"), 'object kind "klaster" does not exist'),
+            ("klaster", key(id=1), None, 'object kind "klaster" does not exist'),
+            ("setting", key(name="none"), None, 'setting "{"name":"none"}" does not exist'),
             (
                 "setting",
                 key(id=1),

@@ -83,7 +83,7 @@ def test_an_edit_fences_a_live_environment_and_says_who(live: Environment, tmp_p
         (("edit", "setting", "[1]", "{}"), "ERROR:  22023: KEY is not a JSON object"),
         (("edit", "setting", "{", "{}"), 'HINT:  write it as "reclock catalog dump" prints it'),
         (("edit", *SETTING, '{"value": 3}'), "DETAIL:  value: Input should be a valid string"),
-        (("delete", *SETTING), 'ERROR:  42704: unknown setting "{"name":"a"}"'),
+        (("delete", *SETTING), 'ERROR:  42704: setting "{"name":"a"}" does not exist'),
         (("delete", "config", '{"key": "epoch"}'), "changes only when the catalog is opened"),
         (
             ("upgrade-check", "--cluster-replica-sizes", "none.json"),

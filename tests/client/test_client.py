@@ -269,7 +269,7 @@ def test_an_embedded_client_ticks(tmp_path: Path, sql_server: SqlServer) -> None
         assert client.tick().succeeded
         assert client.table("v").rows() == [(3,)]
         assert client.status().columns[:3] == ["name", "status", "error"]
-        with pytest.raises(ReclockError, match='unknown relation "orders"'):
+        with pytest.raises(ReclockError, match='relation "orders" does not exist'):
             client.tick("orders")
     with (
         reclock.connect(url(sql_server)) as remote,

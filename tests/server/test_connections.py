@@ -322,7 +322,7 @@ def test_who_may_not_come_in(sql_server: SqlServer) -> None:
     for more, message in (
         ({"user": "ghost", "password": "x"}, 'password authentication failed for user "ghost"'),
         ({"dbname": "nowhere"}, 'database "nowhere" does not exist'),
-        ({"options": "-c nothing=1"}, 'unknown configuration parameter "nothing"'),
+        ({"options": "-c nothing=1"}, 'unrecognized configuration parameter "nothing"'),
         ({"options": "-c cluster"}, "invalid command-line argument"),
         ({"replication": "database"}, "replication is not supported"),
         ({"sslmode": "require"}, "server does not support SSL"),

@@ -223,7 +223,7 @@ def test_statements_with_parameters_and_pieces(jdbc: Any) -> None:
         (number, f"name {number}") for number in range(11, 21)
     ]
     jdbc.rollback()
-    with pytest.raises(Py4JJavaError, match="unknown relation"):
+    with pytest.raises(Py4JJavaError, match=r"relation .* does not exist"):
         jdbc.createStatement().executeQuery("SELECT * FROM nothing")
     jdbc.rollback()
     jdbc.setAutoCommit(True)

@@ -170,7 +170,7 @@ def test_changes_of_a_range_of_times(orders: reclock.Client, read: Read) -> None
 @pytest.mark.parametrize(
     ("read", "relation", "options", "message"),
     [
-        ("wire", "nothing", {}, 'unknown relation "nothing"'),
+        ("wire", "nothing", {}, 'relation "nothing" does not exist'),
         ("home", "orders", {"asOf": 5}, "the earliest time that can be read is"),
         ("home", "orders", {"asOf": 99999999999999}, "the collection is complete below"),
         ("home", "orders", {"changes": "5..6"}, "the earliest time that can be read is"),

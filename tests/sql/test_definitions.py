@@ -245,7 +245,7 @@ def test_default_names_of_indexes(world: World) -> None:
         ("(SELECT 1)", "a subquery is not supported here"),
         ("upper(current_user)", "current_user is not supported here"),
         ("flights + nothing", 'column "nothing" does not exist'),
-        ("other.flights", 'unknown relation "other"'),
+        ("other.flights", 'missing FROM-clause entry for table "other"'),
         ("carrier + 1", "operator does not exist: text + integer"),
         (
             "ARRAY[interval '1 day']",
@@ -286,7 +286,7 @@ def test_an_index_goes_to_the_active_cluster_and_says_so(world: World) -> None:
         statement.create_sql == "CREATE INDEX i IN CLUSTER other ON reclock.public.delays (flights)"
     )
     world.session = SessionNames(cluster="gone")
-    with pytest.raises(ReclockError, match='unknown cluster "gone"'):
+    with pytest.raises(ReclockError, match='cluster "gone" does not exist'):
         world.plan("CREATE INDEX i ON delays (flights)")
 
 
@@ -451,7 +451,7 @@ def test_a_renamed_source_is_read_by_its_views_as_before(world: World) -> None:
         assert collections(after) == collections(plan)
         assert after.desc == plan.desc
     assert world.select('SELECT * FROM "Trips"').depends_on == {statement.id}
-    with pytest.raises(ReclockError, match="unknown relation"):
+    with pytest.raises(ReclockError, match=r"relation .* does not exist"):
         world.plan("SELECT * FROM flights")
     assert isinstance(world.plan("ALTER SOURCE IF EXISTS flights RENAME TO x"), Skipped)
 

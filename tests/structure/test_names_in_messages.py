@@ -93,6 +93,6 @@ def test_a_name_in_a_message_has_no_quotes_of_its_own(name: object, unquoted: st
 
 
 def test_errors_write_names_as_postgresql_does() -> None:
-    assert UnknownRelation('public."Orders"').message == 'unknown relation "public.Orders"'
+    assert UnknownRelation('public."Orders"').message == 'relation "public.Orders" does not exist'
     stalled = InputStalled('public."Orders"', "why", detail=None, hint=None, behind="")
     assert stalled.message == '"public.Orders" is stalled: why'

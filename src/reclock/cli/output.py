@@ -51,9 +51,8 @@ def error_lines(error: ReclockError, statements: str = "") -> Iterator[str]:
     """The error as psql prints it: the message with its SQLSTATE, the line of the ``statements``
     where the error is, then detail and hint."""
     yield f"ERROR:  {error.sqlstate}: {error.message}"
-    position = getattr(error, "position", None)
-    if statements and position is not None:
-        yield from _line_of(statements, position - 1)
+    if statements and error.position is not None:
+        yield from _line_of(statements, error.position - 1)
     if error.detail:
         yield f"DETAIL:  {error.detail}"
     if error.hint:

@@ -142,13 +142,23 @@ class UnknownObject(ReclockError):
     database, and `42883` for a function."""
 
     sqlstate = "42704"
+    wording = "{} {} does not exist"
 
     def __init__(
         self, kind: str, name: str, *, detail: str | None = None, hint: str | None = None
     ) -> None:
-        super().__init__(f"unknown {kind} {quoted_name(name)}", detail=detail, hint=hint)
+        super().__init__(self.wording.format(kind, quoted_name(name)), detail=detail, hint=hint)
         self.kind, self.name = kind, name
         self.sqlstate = _UNKNOWN.get(kind, self.sqlstate)
+
+
+class UnknownVariable(UnknownObject):
+    """No variable of sessions has that name."""
+
+    wording = "unrecognized {} {}"
+
+    def __init__(self, name: str, *, hint: str | None = None) -> None:
+        super().__init__("configuration parameter", name, hint=hint)
 
 
 class NoSchemaSelected(ReclockError):

@@ -6,9 +6,10 @@ from __future__ import annotations
 class ReclockError(Exception):
     """The root. ``message`` is lowercase and names the object in double quotes; ``detail`` and
     ``hint`` are separate, and are shown in tracebacks. ``sqlstate`` is that of the class if none is
-    given."""
+    given. ``position`` says where the text of the statement is wrong, in characters from 1."""
 
     sqlstate = "XX000"
+    position: int | None = None
 
     def __init__(
         self,

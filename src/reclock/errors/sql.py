@@ -8,7 +8,7 @@ from reclock.errors.root import ReclockError
 
 
 class SqlSyntaxError(ReclockError):
-    """The text is not a valid statement. ``position`` counts characters from 1."""
+    """The text is not a valid statement."""
 
     sqlstate = "42601"
 
@@ -42,10 +42,17 @@ class UnknownRelation(ReclockError):
     """The catalog has no relation of that name."""
 
     sqlstate = "42P01"
+    wording = "relation {} does not exist"
 
     def __init__(self, name: str, *, hint: str | None = None) -> None:
-        super().__init__(f"unknown relation {quoted_name(name)}", hint=hint)
+        super().__init__(self.wording.format(quoted_name(name)), hint=hint)
         self.name = name
+
+
+class NotInFromClause(UnknownRelation):
+    """A name in front of a column is none of a relation in FROM."""
+
+    wording = "missing FROM-clause entry for table {}"
 
 
 class ObjectQuarantined(ReclockError):
@@ -67,12 +74,23 @@ class ObjectQuarantined(ReclockError):
 
 
 class UnknownColumn(ReclockError):
-    """No column in scope has that name."""
+    """No column in scope has that name. ``qualifier`` is the relation's name that stands in front;
+    ``relation`` is the only one whose columns may be named."""
 
     sqlstate = "42703"
 
-    def __init__(self, name: str, *, hint: str | None = None) -> None:
-        super().__init__(f"column {quoted_name(name)} does not exist", hint=hint)
+    def __init__(
+        self,
+        name: str,
+        *,
+        qualifier: str = "",
+        relation: str = "",
+        wording: str = "",
+        hint: str | None = None,
+    ) -> None:
+        written = f"{qualifier}.{name}" if qualifier else quoted_name(name)
+        of = f" of relation {quoted_name(relation)}" if relation else ""
+        super().__init__(wording or f"column {written}{of} does not exist", hint=hint)
         self.name = name
 
 
@@ -193,6 +211,15 @@ class UnknownOperator(UnknownFunction):
             "no operator matches the given name and argument types; you might need to add "
             "explicit casts"
         )
+
+
+class ArrayRequired(ReclockError):
+    """ANY or ALL stands before a value that is no array."""
+
+    sqlstate = "42809"
+
+    def __init__(self) -> None:
+        super().__init__("op ANY/ALL (array) requires array on right side")
 
 
 class TypeMismatch(ReclockError):

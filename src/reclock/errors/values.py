@@ -15,6 +15,14 @@ class InvalidText(ReclockError):
         self.type_name, self.text = type_name, text
 
 
+class MalformedArray(InvalidText):
+    """A text is no array."""
+
+    def __init__(self, text: str) -> None:
+        ReclockError.__init__(self, f'malformed array literal: "{text}"')
+        self.type_name, self.text = "array", text
+
+
 class InvalidEnumLabel(InvalidText):
     """A text is no label of an enum."""
 

@@ -28,13 +28,12 @@ def error(raised: BaseException, *, is_fatal: bool = False) -> bytes:
                 "D": type(raised).__name__,
             }
         )
-    position = getattr(raised, "position", None)
     fields = {
         "C": raised.sqlstate,
         "M": raised.message,
         "D": raised.detail,
         "H": raised.hint,
-        "P": position and str(position),
+        "P": raised.position and str(raised.position),
         "R": getattr(raised, "routine", None),
     }
     if isinstance(raised, _VIOLATIONS):

@@ -29,7 +29,7 @@ from reclock.algebra.byte_sizes import bytes_of
 from reclock.algebra.zones import UTC_NAME
 from reclock.catalog.objects import Kind
 from reclock.catalog.snapshot import CatalogSnapshot
-from reclock.errors import InvalidOption, UnknownObject
+from reclock.errors import InvalidOption, UnknownVariable
 from reclock.sql.names import (
     DEFAULT_DATABASE,
     DEFAULT_SCHEMA,
@@ -267,7 +267,7 @@ _DEFAULTS = {name: variable.default for name, variable in VARIABLES.items()}
 
 
 def checked(name: str, value: str | None) -> tuple[str, str | None]:
-    """The name and the value of a default, in normal form. Raises ``UnknownObject``,
+    """The name and the value of a default, in normal form. Raises ``UnknownVariable``,
     ``InvalidOption``."""
     variable = _variable(name)
     if variable.name == ROLE:
@@ -289,7 +289,7 @@ def configured(snapshot: CatalogSnapshot, role_id: str) -> dict[str, str]:
     }
     defaults = {}
     for name, value in {**system, **snapshot.roles[role_id].configuration}.items():
-        with suppress(UnknownObject, InvalidOption):
+        with suppress(UnknownVariable, InvalidOption):
             defaults[name] = checked(name, value)[1] or ""
     return defaults
 
@@ -332,7 +332,7 @@ class SessionVariables:
         self.changes += 1
 
     def get(self, name: str) -> str:
-        """The value of the variable now. Raises ``UnknownObject``."""
+        """The value of the variable now. Raises ``UnknownVariable``."""
         if self._read[0] != self.changes:
             self._read = self.changes, {}
         known = self._read[1]
@@ -353,7 +353,7 @@ class SessionVariables:
         """Set a variable, or, with None, reset it to its default; ``is_local`` lasts until the end
         of the transaction.
 
-        Raises ``UnknownObject``, ``InvalidOption``.
+        Raises ``UnknownVariable``, ``InvalidOption``.
         """
         variable = _variable(name)
         new_value = None if value is None else _allowed(variable, value)
@@ -454,5 +454,5 @@ def _variable(name: str) -> Variable:
 _OWN = re.compile(r"[^.\s]+\.[^.\s]+")
 
 
-def _unknown(name: str) -> UnknownObject:
-    return UnknownObject("configuration parameter", name, hint=nearest(name.lower(), VARIABLES))
+def _unknown(name: str) -> UnknownVariable:
+    return UnknownVariable(name, hint=nearest(name.lower(), VARIABLES))

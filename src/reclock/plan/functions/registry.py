@@ -96,6 +96,10 @@ def aggregate(
     _add(AGGREGATES, Function(name, description, resolve, writers))
 
 
+def _shown(type: ScalarType | None) -> str:
+    return "unknown" if type is None else str(type.unconstrained)
+
+
 def resolve_scalar(
     name: str,
     argument_types: Sequence[ScalarType | None],
@@ -134,5 +138,5 @@ def _resolve(
     types = tuple(type and type.without_domain for type in types)
     signature = function.resolve(types, constants) if function else None
     if signature is None:
-        raise UnknownFunction(name, ["unknown" if type is None else str(type) for type in types])
+        raise UnknownFunction(name, [_shown(type) for type in types])
     return Resolved(name, *signature)

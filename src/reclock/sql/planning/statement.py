@@ -17,6 +17,7 @@ from reclock.sql.session_zone import planned_in
 from reclock.sql.syntax.consumption import check_consumed
 from reclock.sql.syntax.nodes import QueryStatement, Statement
 from reclock.sql.syntax.parse import ParsedStatement
+from reclock.sql.syntax.places import places_in
 
 
 def plan_statement(
@@ -25,7 +26,8 @@ def plan_statement(
     """The statement with every name resolved and every expression typed. A pure function; raises
     ``ReclockError``."""
     try:
-        planned = plan_node(parsed.node, catalog, session or SessionNames())
+        with places_in(parsed.node):
+            planned = plan_node(parsed.node, catalog, session or SessionNames())
     except RecursionError as error:
         raise UnsupportedSql("the statement is nested too deeply") from error
     if not isinstance(planned, Skipped):

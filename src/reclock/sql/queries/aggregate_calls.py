@@ -46,6 +46,7 @@ from reclock.sql.queries.planned import (
 from reclock.sql.queries.row_order import BY_PLACE
 from reclock.sql.queries.scope import Scope
 from reclock.sql.syntax.consumption import tracked_copy
+from reclock.sql.syntax.places import at
 
 COLLECTING_AGGREGATES = {"jsonb_agg": 1, "jsonb_object_agg": 2, "list_agg": 1, "map_agg": 2}
 """Aggregates that make something else of what ``array_agg`` returns, and their numbers of
@@ -108,12 +109,22 @@ def _called(
     filter: exp.Expr | None,
     context: ExprContext,
 ) -> TypedExpr:
-    within = replace(context, takes_aggregates=False, clause="an aggregate function")
-    called = AggregateCall(aggregate(name, arguments, filter, within))
+    within = replace(context, takes_aggregates=False, clause=_IN_AGGREGATE)
+    with at(node, UnknownFunction):
+        called = AggregateCall(aggregate(name, arguments, filter, within))
     check_level(node, called, context.scope)
     if not context.takes_aggregates:
-        raise AggregateNotAllowed(f"aggregate functions are not allowed in {context.clause}")
+        is_nested = context.clause == _IN_AGGREGATE
+        with at(node):
+            raise AggregateNotAllowed(
+                "aggregate function calls cannot be nested"
+                if is_nested
+                else f"aggregate functions are not allowed in {context.clause}"
+            )
     return called
+
+
+_IN_AGGREGATE = "an aggregate function"
 
 
 def of_arrays(collected: TypedExpr) -> TypedExpr:

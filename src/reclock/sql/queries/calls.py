@@ -12,6 +12,7 @@ from reclock.errors import (
     AggregateNotAllowed,
     NotComposite,
     OverRequired,
+    UnknownFunction,
     UnsupportedSql,
     WithinGroupRequired,
 )
@@ -25,7 +26,7 @@ from reclock.sql.queries.aggregate_calls import (
 )
 from reclock.sql.queries.call_forms import positional
 from reclock.sql.queries.catalog_functions import CATALOG_FUNCTIONS, expression
-from reclock.sql.queries.coercion import coerce, default_to_text
+from reclock.sql.queries.coercion import coerce, common_type, default_to_text
 from reclock.sql.queries.defined_calls import (
     about_session,
     catalog_call,
@@ -58,6 +59,7 @@ from reclock.sql.queries.variadic import is_variadic, without_variadic
 from reclock.sql.queries.windows import WINDOW_FUNCTIONS, window_call
 from reclock.sql.syntax.consumption import tracked_copy
 from reclock.sql.syntax.dialect import to_sql
+from reclock.sql.syntax.places import at
 
 
 @scalar.register
@@ -78,7 +80,16 @@ def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
     values = special_arguments(name, [scalar(argument, context) for argument in arguments])
     if (value := special_call(Called(name, arguments, values, context))) is not None:
         return value
-    return _plain_call(name, values, context)
+    with at(node):
+        try:
+            return _plain_call(name, values, context)
+        except UnknownFunction:
+            if name in _OF_ONE_TYPE and values:
+                common_type([value.type for value in values], name.upper(), arguments)
+            raise
+
+
+_OF_ONE_TYPE = ("coalesce", "greatest", "least")
 
 
 _AGGREGATE_CLAUSES: dict[type[exp.Expr], str] = {
@@ -158,7 +169,8 @@ def _plain_call(name: str, values: list[Planned], context: ExprContext) -> Typed
 def _defined(names: Sequence[str], node: exp.Anonymous, context: ExprContext) -> TypedExpr | None:
     """The value of a call of a function that a user defined; None if there is none of that
     name."""
-    value = context.subqueries.defined(names, node, context)
+    with at(node):
+        value = context.subqueries.defined(names, node, context)
     if isinstance(value, Elements):
         _check_answers_rows(names[-1], context)
     return value
@@ -204,7 +216,8 @@ def _qualified_function(node: exp.Dot, context: ExprContext) -> Planned:
         if (value := _defined(names, node.expression, context)) is not None:
             return value
         values = [scalar(argument, context) for argument in node.expression.expressions]
-        raise unknown_function(names, values)
+        with at(node):
+            raise unknown_function(names, values)
     if isinstance(node.expression, exp.Identifier):
         if (column := _column_of_row(node, context.scope)) is not None:
             return scalar(column, context)

@@ -13,7 +13,7 @@ from reclock.algebra.relations import (
     TypeName,
     array,
 )
-from reclock.errors import UnsupportedSql
+from reclock.errors import CannotCast, UnsupportedSql
 from reclock.plan.scalars import Literal, Parameter
 from reclock.sql.named_types import defined_domain
 from reclock.sql.queries.catalog_functions import expression
@@ -26,6 +26,7 @@ from reclock.sql.queries.overloads import call
 from reclock.sql.queries.planned import Planned, TypedExpr, Untyped
 from reclock.sql.queries.type_names import element_limit, moment_limit, scalar_type, text_limit
 from reclock.sql.syntax.consumption import consume
+from reclock.sql.syntax.places import at
 
 
 @scalar.register
@@ -55,7 +56,10 @@ def _cast(node: exp.Cast, context: ExprContext) -> TypedExpr:
         return written
     if isinstance(node.this, exp.Array) and target.name is TypeName.ARRAY:
         return _array_of(node.this, node.args["to"], target, context)
-    return cast_to(scalar(node.this, context), target, context)
+    operand = scalar(node.this, context)
+    is_constant = isinstance(node.this, exp.Literal)
+    with at(node.this) if is_constant else at(node, CannotCast, sign="::"):
+        return cast_to(operand, target, context)
 
 
 def _array_of(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any, TypeGuard, overload
+
+from sqlglot import exp
 
 from reclock.algebra.array_shapes import check_dimensions
 from reclock.algebra.moments import round_moment
@@ -50,6 +52,7 @@ from reclock.sql.queries.literals import fit, natural, parse_number, parse_text,
 from reclock.sql.queries.local_times import zoned_cast
 from reclock.sql.queries.planned import E, OpenParameter, OuterRef, Planned, TypedExpr, Untyped
 from reclock.sql.session_zone import SESSION_CLOCK
+from reclock.sql.syntax.places import at
 
 
 def limited(value: E, limit: TextLimit | MomentLimit) -> E:
@@ -129,16 +132,22 @@ def within_limit(text: str | Items, limit: TextLimit) -> str | Items:
     return text[: limit.characters]
 
 
-def common_type(types: Sequence[ScalarType | None], construct: str) -> ScalarType:
+def common_type(
+    types: Sequence[ScalarType | None], construct: str, nodes: Sequence[exp.Expr] = ()
+) -> ScalarType:
     """The common type of several results (PostgreSQL's rule for UNION, CASE and others); text if
-    all are untyped. ``construct`` names what has the results, in the error."""
+    all are untyped. ``construct`` names what has the results, in the error, and ``nodes`` are
+    these."""
     common = common_of(types)
     if common is None:
-        names = list(dict.fromkeys(str(type.unconstrained) for type in types if type is not None))
-        raise TypeMismatch(
-            f"{construct} types {' and '.join(names)} cannot be matched",
-            hint="cast them to one type",
-        )
+        last = next(i for i in range(len(types)) if common_of(types[: i + 1]) is None)
+        pair = (common_of(types[:last]), types[last])
+        names = [str(type.unconstrained) for type in pair if type is not None]
+        with at(nodes[last]) if nodes else nullcontext():
+            raise TypeMismatch(
+                f"{construct} types {' and '.join(names)} cannot be matched",
+                hint="cast them to one type",
+            )
     return common
 
 
@@ -174,16 +183,23 @@ def _characters(value: Untyped) -> Planned:
 def _number(value: Untyped) -> Planned:
     if isinstance(value, OpenParameter):
         return value.parameters.settle(value.number, numeric())
-    return value if value.text is None else Literal(*natural(parse_number(value.text), numeric()))
+    return value if value.text is None else _natural_constant(value, value.text)
 
 
-def unified(values: Sequence[Planned], construct: str) -> tuple[list[TypedExpr], ScalarType]:
+def _natural_constant(value: Untyped, text: str) -> Literal:
+    with _at(value):
+        return Literal(*natural(parse_number(text), numeric()))
+
+
+def unified(
+    values: Sequence[Planned], construct: str, nodes: Sequence[exp.Expr] = ()
+) -> tuple[list[TypedExpr], ScalarType]:
     """``values`` in the type that all of them take, and that type. Raises as ``common_type``."""
     values = with_dimensions_of_others(values)
     values = with_own_digits(
-        values, [common_type([value.type for value in values], construct)] * len(values)
+        values, [common_type([value.type for value in values], construct, nodes)] * len(values)
     )
-    type = common_type([value.type for value in values], construct)
+    type = common_type([value.type for value in values], construct, nodes)
     return [coerce(value, type) for value in values], type
 
 
@@ -225,8 +241,7 @@ def coerce(value: Planned, target: ScalarType) -> TypedExpr:
     if isinstance(value, OpenParameter):
         return coerce(value.parameters.settle(value.number, target), target)
     if isinstance(value, Untyped):
-        text = value.text
-        return Literal(None if text is None else parse_text(text, target, SESSION_CLOCK), target)
+        return _constant(value, target)
     if value.type.name is target.name is TypeName.ARRAY:
         value = _with_dimensions(value, target.dimensions)
         check_dimensions(value.type, target)
@@ -254,6 +269,23 @@ def coerce(value: Planned, target: ScalarType) -> TypedExpr:
             return Literal(fit(number, target), target)
     # only ``cast`` cuts a text to the length of a ``char(n)``
     return zoned_cast(value, target.unconstrained if target.length else target)
+
+
+def _constant(value: Untyped, target: ScalarType) -> Literal:
+    if value.text is None:
+        return Literal(None, target)
+    with _at(value):
+        return Literal(parse_text(value.text, target, SESSION_CLOCK), target)
+
+
+@contextmanager
+def _at(constant: Untyped) -> Iterator[None]:
+    """What is wrong with the text of a constant is wrong where it is written."""
+    try:
+        yield
+    except ReclockError as error:
+        error.position = error.position or constant.place
+        raise
 
 
 def _record_of(value: Call[TypedExpr], target: ScalarType) -> TypedExpr:
@@ -353,9 +385,10 @@ def _as_array(value: Planned, target: ScalarType) -> tuple[Planned, ScalarType]:
     if target.name is TypeName.VECTOR:
         return value, target
     if isinstance(value, Untyped):
-        return value, target if value.text is None else read_array(
-            value.text, target, SESSION_CLOCK
-        )[1]
+        if value.text is None:
+            return value, target
+        with _at(value):
+            return value, read_array(value.text, target, SESSION_CLOCK)[1]
     if value.type is None or value.type.name is not TypeName.ARRAY or _is_shapeless(value):
         return value, target
     return value, array(target.base, value.type.dimensions)
@@ -381,8 +414,7 @@ def _natural(value: Planned) -> TypedExpr | None:
         and not isinstance(value, OpenParameter)
         and value.text is not None
     ):
-        exact = parse_number(value.text)
-        return Literal(*natural(exact, numeric()))
+        return _natural_constant(value, value.text)
     if (
         value.type is None
         or not value.type.is_number

@@ -13,10 +13,10 @@ from reclock.algebra.interval_reading import interval_of
 from reclock.algebra.relations import BOOLEAN, INTERVAL, OID, REGCLASS, TEXT, ScalarType
 from reclock.errors import (
     NotComposite,
+    NotInFromClause,
     SqlSyntaxError,
     UnknownColumn,
     UnknownParameter,
-    UnknownRelation,
     UnsupportedSql,
 )
 from reclock.plan.scalars import Call, Case, Literal, Parameter
@@ -39,6 +39,7 @@ from reclock.sql.queries.record_values import fields, is_record, record_of, whol
 from reclock.sql.queries.scope import Scope
 from reclock.sql.syntax.consumption import unsupported_clause
 from reclock.sql.syntax.dialect import to_sql
+from reclock.sql.syntax.places import at, place_of
 
 
 class Subqueries(Protocol):
@@ -121,7 +122,9 @@ def typed(node: exp.Expr, context: ExprContext) -> TypedExpr:
 
 def condition(node: exp.Expr, context: ExprContext) -> TypedExpr:
     """The scalar, which must be boolean."""
-    return expect(scalar(node, context), BOOLEAN, f"argument of {context.clause}")
+    value = scalar(node, context)
+    with at(node):
+        return expect(value, BOOLEAN, f"argument of {context.clause}")
 
 
 def split(node: exp.Expr, kind: type[exp.Connector] = exp.And) -> list[exp.Expr]:
@@ -153,7 +156,7 @@ TABLE_OID = "tableoid"
 @scalar.register
 def _literal(node: exp.Literal, context: ExprContext) -> Literal | Untyped:
     if node.is_string:
-        return Untyped(node.name)
+        return Untyped(node.name, place=place_of(node))
     return Literal(*number(node.name))
 
 
@@ -172,17 +175,23 @@ def _interval(node: exp.Interval, context: ExprContext) -> TypedExpr:
     reject_unsupported(node, "this", "unit")
     fields, _, digits = node.text("unit").partition("(")
     precision = int(digits[:-1][:3]) if digits else None
-    return Literal(interval_of(node.this.name, fields, precision), INTERVAL)
+    with at(node):
+        return Literal(interval_of(node.this.name, fields, precision), INTERVAL)
 
 
 @scalar.register
 def _column(node: exp.Column, context: ExprContext) -> TypedExpr:
+    with at(node):
+        return _named_value(node, context)
+
+
+def _named_value(node: exp.Column, context: ExprContext) -> TypedExpr:
     reject_unsupported(node, "this", "table", "db", "catalog")
     qualifier = _qualifier(node)
     scope = context.scope
     if isinstance(node.this, exp.Star):
         if (row := whole_row(scope, qualifier)) is None:
-            raise _not_in_from(qualifier)
+            raise NotInFromClause(".".join(qualifier))
         return row
     name = fold(node.this)
     if (
@@ -205,10 +214,6 @@ def _column(node: exp.Column, context: ExprContext) -> TypedExpr:
         if row is None:
             raise
         return row
-
-
-def _not_in_from(qualifier: Sequence[str]) -> UnknownRelation:
-    return UnknownRelation(".".join(qualifier), hint="it is not in the FROM clause")
 
 
 def _qualifier(node: exp.Column) -> list[str]:
@@ -272,7 +277,11 @@ def _case(node: exp.Case, context: ExprContext) -> TypedExpr:
     otherwise = scalar(default, context) if default is not None else Untyped(None)
     reject_rows([*conditions, *results, otherwise], "CASE")
     # as in PostgreSQL, the type of ELSE counts first
-    (otherwise, *values), type = unified([otherwise, *results], "CASE")
+    nodes = [
+        node if default is None else default,
+        *(each.args["true"] for each in node.args["ifs"]),
+    ]
+    (otherwise, *values), type = unified([otherwise, *results], "CASE", nodes)
     return Case(tuple(zip(conditions, values, strict=True)), otherwise, type)
 
 
@@ -301,7 +310,7 @@ def starred(node: exp.Expr, context: ExprContext) -> list[tuple[str, TypedExpr]]
         qualifier = _qualifier(node)
         columns = context.scope.row_of(qualifier)
         if not columns:
-            raise _not_in_from(qualifier)
+            raise NotInFromClause(".".join(qualifier))
         return [(column.name, ref) for column, ref in columns]
     if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Star):
         value = typed(node.this, context)

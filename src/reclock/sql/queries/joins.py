@@ -324,10 +324,11 @@ def _merged(scope: Scope, name: str, side: str) -> int:
     index = scope.find(name)
     if index is None:
         hint = nearest(name, [column.name for column in scope.columns])
-        raise UnknownColumn(
-            name, hint=hint or f"USING names a column that the {side} side does not have"
-        )
+        raise UnknownColumn(name, wording=_IN_USING.format(name, side), hint=hint)
     return index
+
+
+_IN_USING = 'column "{}" specified in USING clause does not exist in {} table'
 
 
 def check_names(left: ScopedPlan, right: ScopedPlan) -> None:

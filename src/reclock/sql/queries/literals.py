@@ -34,6 +34,7 @@ from reclock.algebra.zones import UTC_CLOCK, LocalClock
 from reclock.errors import (
     InvalidEnumLabel,
     InvalidText,
+    MalformedArray,
     MalformedRecord,
     NumberOutOfRange,
     TooManyDigits,
@@ -256,7 +257,7 @@ def read_array(
     try:
         items = elements(text)
     except ValueError as error:
-        raise InvalidText(str(type), text) from error
+        raise MalformedArray(text) from error
 
     def value(item: str | Items | None) -> Value | None:
         if isinstance(item, list):

@@ -20,13 +20,15 @@ from reclock.algebra.relations import (
 )
 from reclock.errors import (
     AmbiguousFunction,
+    ArrayRequired,
     IndeterminateType,
     SqlSyntaxError,
+    UnknownFunction,
     UnknownOperator,
     UnsupportedSql,
 )
 from reclock.plan.scalars import Literal
-from reclock.sql.queries.coercion import cast, default_to_text, expect, unified
+from reclock.sql.queries.coercion import cast, common_type, default_to_text, expect, unified
 from reclock.sql.queries.expressions import (
     ExprContext,
     condition,
@@ -55,6 +57,7 @@ from reclock.sql.queries.record_values import has_no_nulls, has_only_nulls, is_r
 from reclock.sql.syntax.collations import check_collation
 from reclock.sql.syntax.consumption import consume, tracked_copy
 from reclock.sql.syntax.dialect import to_sql
+from reclock.sql.syntax.places import at
 
 OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "+",
@@ -135,22 +138,26 @@ _OF_RANGES = {
 
 def _binary(node: exp.Binary, context: ExprContext) -> TypedExpr:
     reject_unsupported(node, "this", "expression", "typed", "safe", "negate")
-    if isinstance(node.expression, exp.Any | exp.All) or _is_all(node.expression):
-        return _quantified(node, context)
-    left, right = _operand(node.this), _operand(node.expression)
     name = OPERATORS[type(node)]
+    symbol = WRITTEN_OPERATORS.get(type(node), name)
+    with at(node, UnknownOperator, ArrayRequired, sign=symbol):
+        if isinstance(node.expression, exp.Any | exp.All) or _is_all(node.expression):
+            return _quantified(node, context)
+        result = _applied(node, name, symbol, context)
+    return negated(result) if node.args.get("negate") else result
+
+
+def _applied(node: exp.Binary, name: str, symbol: str, context: ExprContext) -> TypedExpr:
+    left, right = _operand(node.this), _operand(node.expression)
     left_row, right_row = row_items(left), row_items(right)
     if left_row is not None and name in ROW_COMPARISONS and isinstance(right, exp.Subquery):
         values = row_values(left_row, context)
         return context.subqueries.compared(values, name, right, context.scope)
     if left_row is not None and right_row is not None and name in ROW_OPERATORS:
-        result = _rows_compared(name, left_row, right_row, context)
-        return negated(result) if node.args.get("negate") else result
+        return _rows_compared(name, left_row, right_row, context)
     values = [scalar(left, context), scalar(right, context)]
-    symbol = WRITTEN_OPERATORS.get(type(node), name)
     if any(value.type is not None and value.type.is_list_or_map for value in values):
-        result = list_operator(name, values, symbol)
-        return negated(result) if node.args.get("negate") else result
+        return list_operator(name, values, symbol)
     arrays = any(value.type is not None and value.type.is_array for value in values)
     if name == "-" and values[0].type == JSONB:
         name = "jsonb_delete"
@@ -162,8 +169,7 @@ def _binary(node: exp.Binary, context: ExprContext) -> TypedExpr:
         name = _OF_ARRAYS.get(name, name)
     elif any(value.type is not None and value.type.is_range for value in values):
         name = _OF_RANGES.get(name, name)
-    result = operator(name, values, symbol)
-    return negated(result) if node.args.get("negate") else result
+    return operator(name, values, symbol)
 
 
 for _kind in OPERATORS:
@@ -271,6 +277,8 @@ def _is_member(operand: Planned, among: exp.Expr, context: ExprContext) -> Typed
 def _array_beside(operand: Planned, node: exp.Expr, context: ExprContext) -> Planned:
     """An array whose elements are compared with ``operand``, which gives a text its type."""
     value = array_of_list(scalar(node, context))
+    if value.type is not None and value.type.element is None:
+        raise ArrayRequired()
     return cast(value, array(operand.type or TEXT)) if isinstance(value, Untyped) else value
 
 
@@ -293,7 +301,12 @@ def _array(node: exp.Array, context: ExprContext) -> TypedExpr:
             "cannot determine type of empty array",
             hint="cast it to the type it shall have, as in '{}'::integer[]",
         )
-    return call("array", [scalar(item, context) for item in node.expressions])
+    items = [scalar(item, context) for item in node.expressions]
+    try:
+        return call("array", items)
+    except UnknownFunction:
+        common_type([item.type for item in items], "ARRAY", node.expressions)
+        raise
 
 
 _FUNCTION_OF_OPERATOR = {
@@ -318,7 +331,8 @@ def _operator(node: exp.Operator, context: ExprContext) -> TypedExpr:
             f"{schema}.{name}", ["unknown" if type is None else str(type) for type in types]
         )
     operands = [scalar(_operand(side), context) for side in (node.this, node.expression)]
-    result = operator(_FUNCTION_OF_OPERATOR.get(name, name), operands, name)
+    with at(node, UnknownOperator, sign=name):
+        result = operator(_FUNCTION_OF_OPERATOR.get(name, name), operands, name)
     return negated(result) if name in ("!~", "!~*", "!~~") else result
 
 
@@ -427,13 +441,18 @@ def _is(node: exp.Is, context: ExprContext) -> TypedExpr:
     elif isinstance(test, exp.Boolean):
         result = call(
             "is_true" if test.this else "is_false",
-            [expect(operand, BOOLEAN, "argument of IS TRUE")],
+            [_truth(operand, node, "TRUE" if test.this else "FALSE")],
         )
     elif isinstance(test, exp.Column) and test.name.upper() == "UNKNOWN":
-        result = is_null(expect(operand, BOOLEAN, "argument of IS UNKNOWN"))
+        result = is_null(_truth(operand, node, "UNKNOWN"))
     else:
         raise UnsupportedSql(f"expression {to_sql(node)[:80]} is not supported")
     return negated(result) if node.args.get("negate") else result
+
+
+def _truth(operand: Planned, node: exp.Is, word: str) -> TypedExpr:
+    with at(node.this):
+        return expect(operand, BOOLEAN, f"argument of IS {word}")
 
 
 @scalar.register
@@ -462,7 +481,9 @@ def _in(node: exp.In, context: ExprContext) -> TypedExpr:
         raise SqlSyntaxError("IN needs at least one value")
     if (row := row_items(operand)) is not None:
         return balanced("or", [_row_equals(row, item, context) for item in items])
-    return _is_one_of(scalar(operand, context), [scalar(item, context) for item in items])
+    value, values = scalar(operand, context), [scalar(item, context) for item in items]
+    with at(node, UnknownOperator, sign="IN"):
+        return _is_one_of(value, values)
 
 
 @scalar.register

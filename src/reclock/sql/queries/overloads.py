@@ -67,7 +67,7 @@ def _with_blanks(value: Planned) -> Planned:
 
 
 def unknown_function(names: Sequence[str], values: Sequence[Planned]) -> UnknownFunction:
-    types = ["unknown" if value.type is None else str(value.type) for value in values]
+    types = ["unknown" if v.type is None else str(v.type.unconstrained) for v in values]
     return UnknownFunction(".".join(names), types)
 
 

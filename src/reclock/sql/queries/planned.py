@@ -23,6 +23,8 @@ class Untyped:
 
     text: str | None
     type: None = None
+    place: int | None = field(default=None, compare=False, kw_only=True)
+    """Where it is written, in characters of the statement from 1."""
 
 
 @dataclass(frozen=True, slots=True)

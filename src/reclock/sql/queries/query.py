@@ -52,6 +52,7 @@ from reclock.sql.session_zone import planned_in
 from reclock.sql.syntax import nodes
 from reclock.sql.syntax.dialect import to_sql
 from reclock.sql.syntax.parse import parse_one
+from reclock.sql.syntax.places import at
 
 Hints = Sequence[ScalarType | None]
 
@@ -170,7 +171,8 @@ def _ordering(node: exp.Expr, names: Sequence[str]) -> Ordering:
     if isinstance(by, exp.Literal) and not by.is_string and by.name.isdigit():
         index = int(by.name[:9]) - 1
         if not 0 <= index < len(names):
-            raise InvalidColumnReference(f"ORDER BY position {by.name} is not in select list")
+            with at(by):
+                raise InvalidColumnReference(f"ORDER BY position {by.name} is not in select list")
     elif isinstance(by, exp.Column) and len(by.parts) == 1 and fold(by.this) in names:
         if list(names).count(fold(by.this)) > 1:
             raise AmbiguousColumn(fold(by.this), "ORDER BY")
@@ -191,6 +193,28 @@ def _ordering(node: exp.Expr, names: Sequence[str]) -> Ordering:
 # --- UNION, EXCEPT, INTERSECT ---
 
 
+def _first_select(query: exp.Expr) -> exp.Expr:
+    """The SELECT or VALUES that names the columns of the query."""
+    while isinstance(query, exp.SetOperation | exp.Subquery):
+        query = query.this
+    return query.expressions[0] if isinstance(query, exp.Values) else query
+
+
+def _items(node: exp.SetOperation, position: int) -> list[exp.Expr]:
+    """A column of both sides, as it is written; the queries, where a star stands for columns."""
+    sides = [_first_select(side) for side in (node.this, node.expression)]
+    return [
+        side.expressions[position]
+        if position < len(side.expressions) and not any(map(_is_star, side.expressions))
+        else side
+        for side in sides
+    ]
+
+
+def _is_star(item: exp.Expr) -> bool:
+    return isinstance(item, exp.Star) or isinstance(item.this, exp.Star)
+
+
 def _set_operation(
     node: exp.SetOperation, context: Context, outer: Scope | None, hints: Hints
 ) -> PlannedQuery:
@@ -199,9 +223,10 @@ def _set_operation(
     sides = [plan_query(side, context, outer, hints) for side in (node.this, node.expression)]
     left, right = sides
     if left.visible != right.visible:
-        raise SqlSyntaxError(f"each {word} query must have the same number of columns")
+        with at(_first_select(node.expression).expressions[0]):
+            raise SqlSyntaxError(f"each {word} query must have the same number of columns")
     common_types = [
-        common_type([_type_of_column(side, i) for side in sides], word)
+        common_type([_type_of_column(side, i) for side in sides], word, _items(node, i))
         if any(_type_of_column(side, i) for side in sides)
         else None
         for i in range(left.visible)
@@ -215,8 +240,8 @@ def _set_operation(
     plans = [side.embedded for side in sides]
     width = left.visible
     types = [
-        common_type(pair, word)
-        for pair in zip(plans[0].desc.types[:width], plans[1].desc.types[:width], strict=True)
+        common_type([plan.desc.types[i] for plan in plans], word, _items(node, i))
+        for i in range(width)
     ]
     types += plans[0].desc.types[width:]
     names = plans[0].desc.names
@@ -253,8 +278,9 @@ def _values(node: exp.Values, context: Context, hints: Hints) -> PlannedQuery:
         raise SqlSyntaxError("a row of VALUES is written in parentheses")
     rows = [row.expressions for row in node.expressions]
     width = len(rows[0])
-    if any(len(row) != width for row in rows):
-        raise SqlSyntaxError("VALUES lists must all be the same length")
+    if other := next((row for row in node.expressions if len(row.expressions) != width), None):
+        with at(other):
+            raise SqlSyntaxError("VALUES lists must all be the same length")
     start = context.around or ScopedPlan(ONE_ROW, Scope())
     expr_context = ExprContext(
         start.scope, SubqueryPlanner(replace(context, around=None)), "VALUES"
@@ -266,7 +292,11 @@ def _values(node: exp.Values, context: Context, hints: Hints) -> PlannedQuery:
     )
     hinted = [[] if type is None else [Literal(None, type)] for type in expected_types]
     columns_of_values = [
-        unified([*(row[i] for row in values), *(hinted[i] if i in untyped else ())], "VALUES")
+        unified(
+            [*(row[i] for row in values), *(hinted[i] if i in untyped else ())],
+            "VALUES",
+            [*(row[i] for row in rows), node],
+        )
         for i in range(width)
     ]
     types = [type for _, type in columns_of_values]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from reclock.algebra.relations import RelationDesc, ScalarType
-from reclock.errors import AmbiguousColumn, AmbiguousRelation, UnknownColumn, UnknownRelation
+from reclock.errors import AmbiguousColumn, AmbiguousRelation, NotInFromClause, UnknownColumn
 from reclock.plan.relational import Ordering, Plan
 from reclock.plan.scalars import ColumnRef
 from reclock.sql.names import QualifiedName, nearest
@@ -165,7 +165,7 @@ class Scope:
         return indexes[0] if indexes else None
 
     def resolve(self, name: str, qualifier: Sequence[str] = ()) -> ColumnRef | OuterRef:
-        """The column, in this scope or an outer one. Raises ``UnknownColumn``, ``UnknownRelation``,
+        """The column, in this scope or an outer one. Raises ``UnknownColumn``, ``NotInFromClause``,
         ``AmbiguousColumn``, ``AmbiguousRelation``."""
         index = self.find(name, qualifier)
         if index is not None:
@@ -177,10 +177,12 @@ class Scope:
             is_known = self.outer._has_relation(qualifier)
         if qualifier and not is_known:
             written = ".".join(qualifier)
-            raise UnknownRelation(
-                written, hint=nearest(written, self.relations) or "it is not in the FROM clause"
-            )
-        raise UnknownColumn(".".join([*qualifier, name]), hint=self._suggestion(name, qualifier))
+            raise NotInFromClause(written, hint=nearest(written, self.relations))
+        raise UnknownColumn(
+            name,
+            qualifier=qualifier[-1] if qualifier else "",
+            hint=self._suggestion(name, qualifier),
+        )
 
     def _has_relation(self, qualifier: Sequence[str]) -> bool:
         return any(column.belongs_to(qualifier) for column in self.columns)

@@ -10,13 +10,26 @@ from typing import Generic, TypeVar
 from sqlglot import exp
 
 from reclock.algebra.relations import ScalarType
-from reclock.errors import InvalidColumnReference, InvalidRecursion, UnsupportedSql
+from reclock.errors import (
+    GroupingError,
+    InvalidColumnReference,
+    InvalidRecursion,
+    NotInFromClause,
+    UnsupportedSql,
+)
 from reclock.plan.build import compute, distinct, filter_rows, map_columns, project, with_spans
+from reclock.plan.functions import AGGREGATES
 from reclock.plan.relational import Ordering, Plan, TopK
 from reclock.plan.scalars import ColumnRef, Scalar
 from reclock.sql.queries.attach import attach
 from reclock.sql.queries.context import Block, Context, PlannedQuery
-from reclock.sql.queries.expressions import ExprContext, condition, reject_unsupported, split
+from reclock.sql.queries.expressions import (
+    ExprContext,
+    condition,
+    function_name,
+    reject_unsupported,
+    split,
+)
 from reclock.sql.queries.grouping import (
     group,
     group_by_sets,
@@ -58,6 +71,7 @@ from reclock.sql.queries.subquery_rows import correlated_error, with_late_values
 from reclock.sql.queries.tables import plan_from
 from reclock.sql.queries.windows import check_windows
 from reclock.sql.syntax.consumption import consume
+from reclock.sql.syntax.places import place_of
 
 _CLAUSES = (
     "expressions",
@@ -134,7 +148,20 @@ def _check_locks(node: exp.Select) -> None:
                 kind = "UPDATE" if lock.args.get("update") else "SHARE"
                 name = f"{clause.upper()} clause"
                 raise UnsupportedSql(f"FOR {kind} is not allowed with {name}")
+        for table in lock.expressions:
+            _check_in_from(table, node)
         consume(lock)
+
+
+def _check_in_from(locked: exp.Expr, node: exp.Select) -> None:
+    """Raises ``UnknownRelation`` if FOR UPDATE names what is not in FROM."""
+    joins = [join.this for join in node.args.get("joins") or ()]
+    items = [node.args["from_"].this, *joins] if node.args.get("from_") else joins
+    names = {item.alias_or_name for item in items} | {
+        joined.this.alias_or_name for item in items for joined in item.args.get("joins") or ()
+    }
+    if locked.name not in names:
+        raise NotInFromClause(locked.name)
 
 
 def _check_locked_rows(node: exp.Select, columns: _Columns[TypedExpr], *, is_grouped: bool) -> None:
@@ -230,7 +257,11 @@ def _finish_select(
     _check_levels(node, sets, columns, context)
     plan = relation.plan
     if is_grouped:
-        plan, columns = _grouped(relation, sets, columns, around)
+        try:
+            plan, columns = _grouped(relation, sets, columns, around)
+        except GroupingError as error:
+            error.position = _place_outside_aggregates(node, error.column)
+            raise
     if columns.having:
         plan, conditions = attach(plan, columns.having)
         plan = filter_rows(plan, scalars_of(conditions))
@@ -321,6 +352,20 @@ def _check_levels(
         raise InvalidRecursion(
             "aggregate functions are not allowed in a recursive query's recursive term"
         )
+
+
+def _place_outside_aggregates(node: exp.Select, name: str) -> int | None:
+    """Where the query first names a column that is neither grouped nor aggregated."""
+
+    def is_apart(part: exp.Expr) -> bool:
+        is_call = isinstance(part, exp.Anonymous) and function_name(part) in AGGREGATES
+        return is_call or isinstance(part, exp.Query)
+
+    clauses = (*node.expressions, node.args.get("having"), node.args.get("order"))
+    for part in (part for each in clauses if each for part in each.walk(prune=is_apart)):
+        if isinstance(part, exp.Column) and part.name.lower() == name.rpartition(".")[2].lower():
+            return place_of(part)
+    return None
 
 
 def _grouped(

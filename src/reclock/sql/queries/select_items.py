@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from sqlglot import exp
 
 from reclock.algebra.relations import ScalarType
-from reclock.errors import AmbiguousColumn, InvalidColumnReference, SqlSyntaxError, UnknownRelation
+from reclock.errors import AmbiguousColumn, InvalidColumnReference, NotInFromClause, SqlSyntaxError
 from reclock.plan.relational import Ordering
 from reclock.plan.scalars import ColumnRef
 from reclock.sql.names import fold
@@ -21,6 +21,7 @@ from reclock.sql.queries.planned import Planned, TypedExpr, Untyped
 from reclock.sql.queries.scope import Scope, ScopedPlan
 from reclock.sql.queries.subqueries import SubqueryPlanner
 from reclock.sql.syntax.consumption import consume
+from reclock.sql.syntax.places import at
 
 V = TypeVar("V", Planned, TypedExpr, covariant=True)
 
@@ -143,7 +144,8 @@ def _star(node: exp.Expr, scope: Scope, qualifier: list[str]) -> list[SelectItem
             if not column.is_merged_away and not column.is_around
         ]
     if not chosen:
-        raise UnknownRelation(".".join(qualifier), hint="it is not in the FROM clause")
+        with at(node):
+            raise NotInFromClause(".".join(qualifier))
     return [SelectItem(scope.columns[i].name, ColumnRef(i, scope.columns[i].type)) for i in chosen]
 
 
@@ -156,7 +158,8 @@ def item_at_position(
     if inner.is_string or not inner.name.isdigit():
         raise SqlSyntaxError(f"non-integer constant in {clause}")
     if not 1 <= int(inner.name[:9]) <= len(items):
-        raise InvalidColumnReference(f"{clause} position {inner.name} is not in select list")
+        with at(inner):
+            raise InvalidColumnReference(f"{clause} position {inner.name} is not in select list")
     return int(inner.name) - 1
 
 

@@ -26,7 +26,7 @@ from reclock.algebra.relations import (
     array,
 )
 from reclock.algebra.textual.times import normal_form as time_of_day
-from reclock.errors import UnknownFunction, UnknownObject, UnsupportedSql
+from reclock.errors import UnknownFunction, UnknownVariable, UnsupportedSql
 from reclock.plan.functions import is_implicit
 from reclock.plan.scalars import Call, Case, Literal
 from reclock.plan.temporal import NOW
@@ -45,7 +45,7 @@ def _schemas(session: SessionNames, with_system: bool) -> tuple[str, ...]:
 def _setting(session: SessionNames, name: str, is_missing_ok: bool = False) -> str | None:
     settings = session.settings()
     if name.lower() not in settings and not is_missing_ok:
-        raise UnknownObject("configuration parameter", name, hint=nearest(name, settings))
+        raise UnknownVariable(name, hint=nearest(name, settings))
     return settings.get(name.lower())
 
 

@@ -47,6 +47,7 @@ from reclock.sql.queries.table_functions import (
 )
 from reclock.sql.syntax.consumption import tracked_copy
 from reclock.sql.syntax.dialect import to_sql
+from reclock.sql.syntax.places import at
 
 
 def plan_from(node: exp.Select, context: Context) -> ScopedPlan:
@@ -459,7 +460,8 @@ def _table(node: exp.Table, context: Context) -> ScopedPlan:
         return ScopedPlan(plan, Scope.of(plan.desc, name[0]))
     if len(name) == 1 and name[0] in context.without_rows:
         raise UnsupportedSql(f'WITH query "{name[0]}" does not have a RETURNING clause')
-    entry = context.catalog.resolve(name, context.session)
+    with at(node):
+        entry = context.catalog.resolve(name, context.session)
     if entry.type is ItemType.SOURCE and not entry.desc.columns:
         raise WrongObjectType(
             str(entry.name), "relation with rows", "source of tables, which SHOW SOURCES lists"

@@ -60,6 +60,7 @@ from reclock.errors import (
 from reclock.sql.named_types import defined_domain, defined_type, set_parts, written_parts
 from reclock.sql.names import fold
 from reclock.sql.syntax.dialect import to_sql
+from reclock.sql.syntax.places import at
 
 _TYPES = {
     exp.DType.BOOLEAN: BOOLEAN,
@@ -303,7 +304,8 @@ def _named_type(node: exp.DataType) -> ScalarType:
         return _CATALOG_TYPES[name]
     defined = defined_type(written_parts(node))
     if defined is None:
-        raise UnknownObject("type", name)
+        with at(node):
+            raise UnknownObject("type", name)
     return defined
 
 

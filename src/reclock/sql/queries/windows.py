@@ -37,6 +37,7 @@ from reclock.sql.queries.overloads import call, is_null, is_open
 from reclock.sql.queries.planned import InWindow, Planned, TypedExpr, Untyped
 from reclock.sql.syntax.consumption import consume
 from reclock.sql.syntax.dialect import to_sql
+from reclock.sql.syntax.places import at
 
 PLACES = {
     "row_number": BIGINT,
@@ -57,7 +58,8 @@ def _window(node: exp.Window, context: ExprContext) -> TypedExpr:
     if node.args.get("over") not in (None, "OVER"):
         raise UnsupportedSql(f"{to_sql(node)[:80]} is not supported")
     if not context.takes_aggregates or context.clause not in ("SELECT", "ORDER BY", "DISTINCT ON"):
-        raise InvalidWindow(f"window functions are not allowed in {context.clause}")
+        with at(node):
+            raise InvalidWindow(f"window functions are not allowed in {context.clause}")
     partition, order, spec = _defined(node)
     for ordering in order:
         reject_unsupported(ordering, "this", "desc", "nulls_first")
@@ -162,7 +164,8 @@ def _defined(
             if partition or (order and base_order) or (base_spec and (order or spec)):
                 raise InvalidWindow(f'window "{name}" has that already')
             return base_partition, base_order or order, spec or base_spec
-    raise UnknownObject("window", name)
+    with at(node.args["alias"]):
+        raise UnknownObject("window", name)
 
 
 def _frame(spec: exp.WindowSpec, order: Sequence[TypedExpr], context: ExprContext) -> Frame:

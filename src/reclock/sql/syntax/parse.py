@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ from reclock.sql.syntax.lexical import (
     read_unicode_strings,
 )
 from reclock.sql.syntax.parser import StatementParser
+from reclock.sql.syntax.places import number_words
 from reclock.sql.syntax.words import Rejected
 
 _DIALECT = Reclock()
@@ -77,10 +79,7 @@ def _tokenize(text: str) -> list[Token]:
     try:
         tokens = read_numbers(_DIALECT.tokenize(text), text, _DIALECT.tokenize)
     except TokenError as error:
-        raise SqlSyntaxError(
-            "a quote or comment is not closed, or a character has no meaning",
-            hint=_first_line(error),
-        ) from error
+        raise _unclosed(error, text) from error
     check_numbers(tokens, text)
     read_escapes(tokens, text)
     tokens = read_unicode_strings(tokens, text)
@@ -88,6 +87,19 @@ def _tokenize(text: str) -> list[Token]:
         if token.token_type is TokenType.IDENTIFIER and not token.text:
             raise SqlSyntaxError("zero-length delimited identifier", position=token.start + 1)
     return tokens
+
+
+def _unclosed(error: TokenError, text: str) -> SqlSyntaxError:
+    """The error of a quote or comment without an end, at its beginning."""
+    found = re.fullmatch(r"Missing (\S+) from \d+:(\d+)", str(error.__cause__))
+    if found is None:
+        return SqlSyntaxError("unterminated /* comment", hint=_first_line(error))
+    mark, start = found[1], int(found[2])
+    kind = "dollar-quoted string" if mark[0] == "$" else "quoted string"
+    kind = "quoted identifier" if mark == '"' else kind
+    return SqlSyntaxError(
+        f'unterminated {kind} at or near "{text[start:].splitlines()[0]}"', position=start + 1
+    )
 
 
 def _statements(tokens: list[Token]) -> Iterator[list[Token]]:
@@ -115,6 +127,7 @@ def _parse_one(tokens: list[Token], text: str) -> ParsedStatement:
     except RecursionError as error:
         raise SqlSyntaxError("the statement is nested too deeply", position=start + 1) from error
     track(node)
+    number_words(node, text)
     return ParsedStatement(
         node, to_sql(node) if nodes.hides_value(node) else text[start:end], start + 1
     )

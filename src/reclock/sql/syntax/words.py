@@ -104,7 +104,7 @@ class WordParser(MaterializeParser):
         if not self.is_string():
             self.raise_error("Expected a string")
         self._advance()
-        return exp.Literal.string(self._prev.text)
+        return exp.Literal.string(self._prev.text).update_positions(self._prev)
 
     def integer(self) -> exp.Literal:
         number = self._parse_number()

@@ -30,7 +30,9 @@ def comment_on(
     if column:
         relation = catalog.resolve(parts(node.this), session)
         if column not in relation.desc.names:
-            raise UnknownColumn(column, hint=nearest(column, relation.desc.names))
+            raise UnknownColumn(
+                column, relation=relation.name.item, hint=nearest(column, relation.desc.names)
+            )
     return SetComment(target, name, kind.lower(), column, text or None)
 
 

@@ -198,7 +198,8 @@ class _Change:
         for column in columns:
             if fold(column.this) == name:
                 return column
-        raise UnknownColumn(name, hint=nearest(name, self._desc.names))
+        hint = nearest(name, self._desc.names)
+        raise UnknownColumn(name, relation=self.table.name.item, hint=hint)
 
     def _refuse_identity(self, column: TableColumn) -> None:
         if column.args.get("identity"):

@@ -173,7 +173,8 @@ def _check_actions(constraint: TableConstraint, computed: Set[str]) -> None:
 def _check_exist(names: Sequence[str], desc: RelationDesc) -> None:
     for name in names:
         if name not in desc.names:
-            raise UnknownColumn(name, hint=nearest(name, desc.names))
+            wording = f'column "{name}" named in key does not exist'
+            raise UnknownColumn(name, wording=wording, hint=nearest(name, desc.names))
 
 
 def _declare_check(constraint: TableConstraint, name: QualifiedName, desc: RelationDesc) -> bool:

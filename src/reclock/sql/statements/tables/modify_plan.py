@@ -62,12 +62,14 @@ from reclock.sql.statements.tables.targets import (
     plan_returning_written,
     target_columns,
 )
+from reclock.sql.syntax.places import at
 
 
 def table_named(node: exp.Table, catalog: PlannerCatalog, session: SessionNames) -> RelationEntry:
     """The table. Raises ``UnknownRelation``, or ``WrongObjectType`` for a relation that cannot be
     changed."""
-    entry = catalog.resolve(parts(node), session)
+    with at(node):
+        entry = catalog.resolve(parts(node), session)
     if entry.is_system:
         raise SystemObjectProtected(str(entry.name))
     if entry.type is not ItemType.TABLE:
@@ -88,9 +90,10 @@ def plan_insert(node: InsertStatement, context: Context) -> Modify:
     assigned: dict[int, Any] = {}
     for i, (position, column) in enumerate(zip(positions, plan.desc.columns, strict=False)):
         target = table.desc.columns[position]
-        assigned[position] = assign(
-            ColumnRef(i, column.type), replace(target, limit=None) if is_assigned else target
-        )
+        with at(_item(node, i)):
+            assigned[position] = assign(
+                ColumnRef(i, column.type), replace(target, limit=None) if is_assigned else target
+            )
     if node.args.get("overriding") == "USER":
         ignored = {i for i in assigned if is_identity(table, i)}
         assigned = {i: value for i, value in assigned.items() if i not in ignored}
@@ -127,6 +130,13 @@ def plan_insert(node: InsertStatement, context: Context) -> Modify:
     )
 
 
+def _item(node: InsertStatement, position: int) -> exp.Expr:
+    """What an INSERT writes into a column, if its query has an item for each; or the query."""
+    query: exp.Expr = node.args["query"] if node.args.get("query") is not None else node
+    items = query.expressions if isinstance(query, exp.Select) else []
+    return items[position] if len(items) > position and not query.find(exp.Star) else query
+
+
 def _source_rows(
     node: InsertStatement, positions: Sequence[int], table: RelationEntry, context: Context
 ) -> tuple[Plan, list[GeneratedValues], bool]:
@@ -158,7 +168,8 @@ def _source_rows(
         and len(plan.desc) < len(positions)
         and node.args.get("columns") is not None
     ):
-        raise SqlSyntaxError("INSERT has more target columns than expressions")
+        with at(node.args["columns"][len(plan.desc)]):
+            raise SqlSyntaxError("INSERT has more target columns than expressions")
     return plan, generated, is_assigned
 
 
@@ -203,7 +214,8 @@ def plan_update(node: UpdateStatement, context: Context) -> Modify:
     new: list[Any] = column_refs(table.desc)
     for k, position in enumerate(positions):
         column = table.desc.columns[position]
-        new[position] = assign(ColumnRef(width + k, plan.desc.types[width + k]), column)
+        with at(node.args["assignments"][k].args["value"]):
+            new[position] = assign(ColumnRef(width + k, plan.desc.types[width + k]), column)
     matched = [
         ColumnRef(width + len(values) + i, column.type)
         for i, column in enumerate(other_scope.columns)
@@ -281,9 +293,11 @@ def _values(
         if not isinstance(row, exp.Tuple):
             raise SqlSyntaxError("a row of VALUES is written in parentheses")
         if len(row.expressions) != len(node.expressions[0].expressions):
-            raise SqlSyntaxError("VALUES lists must all be the same length")
+            with at(row):
+                raise SqlSyntaxError("VALUES lists must all be the same length")
         if len(row.expressions) > len(positions):
-            raise SqlSyntaxError("INSERT has more expressions than target columns")
+            with at(row.expressions[len(positions)]):
+                raise SqlSyntaxError("INSERT has more expressions than target columns")
         targets = [(i, table.desc.columns[i]) for i in positions[: len(row.expressions)]]
         written = [
             assigned_value(value, i, table)
@@ -293,7 +307,8 @@ def _values(
         for value, (position, column) in zip(written, targets, strict=True):
             named = sequence_named(value)
             if named is None:
-                values.append(assign(scalar(value, expr_context), column))
+                with at(value):
+                    values.append(assign(scalar(value, expr_context), column))
                 continue
             sequence = find_sequence(named, context.catalog, context.session)
             sequences.setdefault((position, sequence.id), []).append(number)

@@ -90,10 +90,7 @@ def create_table_as(
     query = plan_bare_query(node.args["query"], catalog, session)
     column_names = [fold(column) for column in node.args.get("names") or ()]
     if len(column_names) > len(query.desc):
-        raise SqlSyntaxError(
-            f"CREATE TABLE AS specifies {len(column_names)} column names, but the query "
-            f"has {len(query.desc)} columns"
-        )
+        raise SqlSyntaxError("too many column names were specified")
     names = [*column_names, *query.desc.names[len(column_names) :]]
     check_columns(names)
     columns = [

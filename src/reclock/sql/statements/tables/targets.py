@@ -28,6 +28,7 @@ from reclock.sql.queries.select_items import select_list
 from reclock.sql.session_zone import planned_in
 from reclock.sql.statements.tables.generated import is_default, next_value_of
 from reclock.sql.syntax.consumption import tracked_copy
+from reclock.sql.syntax.places import at
 
 _NO_OTHERS = Scope()
 
@@ -40,13 +41,17 @@ def target_columns(columns: Sequence[exp.Expr] | None, table: RelationEntry) -> 
             f'table "{table.name.item}" has no columns, and so no rows',
             hint="give it a column with ALTER TABLE … ADD COLUMN",
         )
-    names = [fold(column) for column in columns] if columns is not None else list(table.desc.names)
-    for i, name in enumerate(names):
+    if columns is None:
+        return tuple(range(len(table.desc.names)))
+    names = [fold(column) for column in columns]
+    for i, (name, column) in enumerate(zip(names, columns, strict=True)):
         if name not in table.desc.names:
             hint = nearest(name, table.desc.names)
-            raise UnknownColumn(name, hint=hint or f'it is not a column of "{table.name.item}"')
+            with at(column):
+                raise UnknownColumn(name, relation=table.name.item, hint=hint)
         if name in names[:i]:
-            raise DuplicateColumn(name)
+            with at(column):
+                raise DuplicateColumn(name)
     return tuple(table.desc.names.index(name) for name in names)
 
 
