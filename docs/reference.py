@@ -66,9 +66,10 @@ def settings() -> str:
 def errors() -> str:
     return _page(
         "Errors",
-        """Every error has a message and a SQLSTATE, and many have a detail and a hint. In Python, all are
-subclasses of `reclock.errors.ReclockError`. Errors share a SQLSTATE if a client would handle them
-in the same way. For `40001`, run the transaction again.""",
+        """Every error has a message and a SQLSTATE, and many have a detail and a hint. Those of
+syntax, names and types say at which character the statement is wrong, so that clients can show the
+place. In Python, all are subclasses of `reclock.errors.ReclockError`. Errors share a SQLSTATE if a
+client would handle them in the same way. For `40001`, run the transaction again.""",
         "| error | SQLSTATE | meaning |\n|---|---|---|",
         [
             f"| `{error.__name__}` | `{error.sqlstate}` | {_first_paragraph(error)} |"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any, TypeGuard, overload
@@ -278,14 +278,9 @@ def _constant(value: Untyped, target: ScalarType) -> Literal:
         return Literal(parse_text(value.text, target, SESSION_CLOCK), target)
 
 
-@contextmanager
-def _at(constant: Untyped) -> Iterator[None]:
+def _at(constant: Untyped) -> AbstractContextManager[None]:
     """What is wrong with the text of a constant is wrong where it is written."""
-    try:
-        yield
-    except ReclockError as error:
-        error.position = error.position or constant.place
-        raise
+    return nullcontext() if constant.node is None else at(constant.node)
 
 
 def _record_of(value: Call[TypedExpr], target: ScalarType) -> TypedExpr:

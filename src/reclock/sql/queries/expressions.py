@@ -39,7 +39,7 @@ from reclock.sql.queries.record_values import fields, is_record, record_of, whol
 from reclock.sql.queries.scope import Scope
 from reclock.sql.syntax.consumption import unsupported_clause
 from reclock.sql.syntax.dialect import to_sql
-from reclock.sql.syntax.places import at, place_of
+from reclock.sql.syntax.places import at
 
 
 class Subqueries(Protocol):
@@ -156,7 +156,7 @@ TABLE_OID = "tableoid"
 @scalar.register
 def _literal(node: exp.Literal, context: ExprContext) -> Literal | Untyped:
     if node.is_string:
-        return Untyped(node.name, place=place_of(node))
+        return Untyped(node.name, node=node)
     return Literal(*number(node.name))
 
 

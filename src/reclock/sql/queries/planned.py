@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeGuard, TypeVar
 
+from sqlglot import exp
+
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import INTEGER, ScalarType
 from reclock.errors import InternalError
@@ -23,8 +25,8 @@ class Untyped:
 
     text: str | None
     type: None = None
-    place: int | None = field(default=None, compare=False, kw_only=True)
-    """Where it is written, in characters of the statement from 1."""
+    node: exp.Expr | None = field(default=None, compare=False, kw_only=True)
+    """As it is written."""
 
 
 @dataclass(frozen=True, slots=True)

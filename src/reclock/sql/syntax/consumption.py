@@ -16,6 +16,7 @@ from sqlglot import exp
 from reclock.errors import UnsupportedSql
 from reclock.sql.syntax import nodes
 from reclock.sql.syntax.dialect import to_sql
+from reclock.sql.syntax.places import begin_statement, number_word
 
 E = TypeVar("E", bound=exp.Expr)
 
@@ -54,10 +55,13 @@ class TrackedArgs(dict[str, Any]):
         return dict.get(self, name, default)
 
 
-def track(node: exp.Expr) -> None:
-    """Record from now on what is read of ``node`` and of all nodes below it."""
-    for part in node.walk():
+def track(statement: exp.Expr, text: str) -> None:
+    """Record from now on what is read of a statement and of all nodes below it. ``text`` is what it
+    was parsed from."""
+    number = begin_statement(statement, text)
+    for part in statement.walk():
         part.args = TrackedArgs(part.args)
+        number_word(part, number)
 
 
 def tracked_copy(node: E) -> E:

@@ -21,7 +21,6 @@ from reclock.sql.syntax.lexical import (
     read_unicode_strings,
 )
 from reclock.sql.syntax.parser import StatementParser
-from reclock.sql.syntax.places import number_words
 from reclock.sql.syntax.words import Rejected
 
 _DIALECT = Reclock()
@@ -126,8 +125,7 @@ def _parse_one(tokens: list[Token], text: str) -> ParsedStatement:
         raise SqlSyntaxError("syntax error", position=start + 1, hint=_first_line(error)) from error
     except RecursionError as error:
         raise SqlSyntaxError("the statement is nested too deeply", position=start + 1) from error
-    track(node)
-    number_words(node, text)
+    track(node, text)
     return ParsedStatement(
         node, to_sql(node) if nodes.hides_value(node) else text[start:end], start + 1
     )

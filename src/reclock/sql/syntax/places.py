@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from itertools import count
 
@@ -17,14 +17,18 @@ _NUMBER, _TEXT = "statement", "text"
 _statement: ContextVar[exp.Expr | None] = ContextVar("statement", default=None)
 
 
-def number_words(statement: exp.Expr, text: str) -> None:
-    """Give the words of a statement, and so what is copied of them, a number that no other statement
-    has. ``text`` is the whole one that the words are counted in."""
+def begin_statement(statement: exp.Expr, text: str) -> int:
+    """A number for the words of a statement, which no other statement has. ``text`` is the whole one
+    that the words are counted in."""
     number = next(_numbers)
-    for part in statement.walk():
-        if "start" in part.meta:
-            part.meta[_NUMBER] = number
     statement.meta.update({_NUMBER: number, _TEXT: text})
+    return number
+
+
+def number_word(node: exp.Expr, number: int) -> None:
+    """Give ``node``, and so its copies, the number of its statement, if it has a place."""
+    if "start" in node.meta:
+        node.meta[_NUMBER] = number
 
 
 @contextmanager
@@ -77,7 +81,7 @@ def _words(node: exp.Expr) -> Iterator[tuple[int, int]]:
             yield part.meta["start"], part.meta["end"]
 
 
-class at:
+class at(AbstractContextManager[None]):
     """Errors of these ``kinds`` within that have no place are at the first word of ``node``, or at its
     ``sign``."""
 
