@@ -497,7 +497,7 @@ def test_a_block_may_still_say_that_it_only_reads(ada: Session) -> None:
         ("statement_timeout", "60min", "1h"),
         ("statement_timeout", "48h", "2d"),
         ("statement_timeout", "250", "250ms"),
-        ("statement_timeout", "1500us", "2ms"),
+        ("lock_timeout", "1500us", "2ms"),
         ("statement_timeout", "0", "0"),
         ("lock_timeout", "3000", "3s"),
         ("max_result_size", "8192kB", "8MB"),

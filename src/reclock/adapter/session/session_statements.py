@@ -26,7 +26,8 @@ from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.named_types import types_of
 from reclock.sql.names import SessionNames, fold
 from reclock.sql.parameters import Parameters
-from reclock.sql.queries.coercion import cast, coerce, is_assignable
+from reclock.sql.queries.assignment import is_assignable
+from reclock.sql.queries.coercion import cast, coerce
 from reclock.sql.queries.expressions import ExprContext, scalar
 from reclock.sql.queries.planned import Untyped
 from reclock.sql.queries.query import new_context

@@ -16,8 +16,9 @@ from reclock.algebra.relations import (
 from reclock.errors import CannotCast, UnsupportedSql
 from reclock.plan.scalars import Literal, Parameter
 from reclock.sql.named_types import defined_domain
+from reclock.sql.queries.assignment import limited
 from reclock.sql.queries.catalog_functions import expression
-from reclock.sql.queries.coercion import cast, coerce, limited, with_type_name
+from reclock.sql.queries.coercion import cast, coerce, with_type_name
 from reclock.sql.queries.defined_calls import catalog_argument, catalog_call
 from reclock.sql.queries.domains import in_domain
 from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar, typed

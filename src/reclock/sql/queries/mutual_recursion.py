@@ -21,7 +21,7 @@ from reclock.plan.build import compute
 from reclock.plan.relational import MutualRecursion, Plan, WorkTable
 from reclock.plan.scalars import ColumnRef
 from reclock.sql.names import fold
-from reclock.sql.queries.coercion import assign
+from reclock.sql.queries.assignment import assign
 from reclock.sql.queries.context import Context
 from reclock.sql.queries.expressions import reject_unsupported
 from reclock.sql.queries.recursion import unused_id

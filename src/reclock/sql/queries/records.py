@@ -10,8 +10,9 @@ from reclock.plan.build import map_columns, project
 from reclock.plan.relational import FlatMap
 from reclock.plan.scalars import ColumnRef, Literal
 from reclock.sql.names import fold
+from reclock.sql.queries.assignment import limited
 from reclock.sql.queries.attach import attach
-from reclock.sql.queries.coercion import cast, limited
+from reclock.sql.queries.coercion import cast
 from reclock.sql.queries.columns import declared_column
 from reclock.sql.queries.expressions import ExprContext, function_name, scalar
 from reclock.sql.queries.overloads import call

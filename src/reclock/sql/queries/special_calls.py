@@ -29,10 +29,11 @@ from reclock.plan.functions.byte_strings import OF_BYTES
 from reclock.plan.functions.logic import IDENTIFIER
 from reclock.plan.scalars import Case, Literal
 from reclock.sql.queries.array_fill import filled
+from reclock.sql.queries.assignment import limited
 from reclock.sql.queries.call_forms import name_parts
 from reclock.sql.queries.casts import cast_to
 from reclock.sql.queries.catalog_functions import expression
-from reclock.sql.queries.coercion import cast, default_to_text, expect, limited
+from reclock.sql.queries.coercion import cast, default_to_text, expect
 from reclock.sql.queries.defined_calls import about_session, with_body
 from reclock.sql.queries.enum_functions import ENUM_FUNCTIONS, enum_call
 from reclock.sql.queries.expressions import ExprContext, reject_rows

@@ -103,10 +103,10 @@ def _with_values(inner: SubqueryRows) -> SubqueryRows:
     """Rows whose values that could fail are columns, so that a join compares them as keys."""
     late = [part for part in inner.select_list if is_scalar(part) and could_error(part)]
     width = len(inner.plan.desc)
-    select_list = [
-        ColumnRef(width + late.index(part), part.type) if is_scalar(part) and part in late else part
-        for part in inner.select_list
-    ]
+    columns: dict[TypedExpr, TypedExpr] = {
+        part: ColumnRef(width + i, part.type) for i, part in enumerate(late)
+    }
+    select_list = [columns.get(part, part) for part in inner.select_list]
     return replace(inner, plan=map_columns(inner.plan, late), select_list=tuple(select_list))
 
 

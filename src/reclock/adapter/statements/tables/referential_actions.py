@@ -29,7 +29,7 @@ from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.foreign_keys import ForeignKey, foreign_keys
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames
-from reclock.sql.queries.coercion import assign
+from reclock.sql.queries.assignment import assign
 from reclock.sql.statements.query.values import Select
 from reclock.sql.statements.tables.computed import with_computed
 from reclock.sql.statements.tables.modify_plan import default_of

@@ -25,8 +25,9 @@ from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, par
 from reclock.sql.parameters import NO_PARAMETERS
 from reclock.sql.planning.definitions import check_free, definition_text
 from reclock.sql.planning.registry import plans, plans_item
+from reclock.sql.queries.assignment import is_assignable
 from reclock.sql.queries.built_in_names import is_built_in
-from reclock.sql.queries.coercion import expect, is_assignable
+from reclock.sql.queries.coercion import expect
 from reclock.sql.queries.context import Context, PlannedQuery
 from reclock.sql.queries.defined_functions import (
     number_names,

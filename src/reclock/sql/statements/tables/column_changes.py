@@ -11,7 +11,7 @@ from reclock.errors import TypeMismatch
 from reclock.sql.named_types import defined_domain
 from reclock.sql.names import QualifiedName, fold, identifier, parts, quote
 from reclock.sql.parameters import NO_PARAMETERS
-from reclock.sql.queries.coercion import assign
+from reclock.sql.queries.assignment import assign
 from reclock.sql.queries.expressions import ExprContext, scalar
 from reclock.sql.queries.limits import NoSubqueries
 from reclock.sql.queries.scope import Scope

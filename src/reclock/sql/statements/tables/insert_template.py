@@ -15,7 +15,7 @@ from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.named_types import types_of
 from reclock.sql.names import SessionNames, fold
 from reclock.sql.parameters import Parameters, constant
-from reclock.sql.queries.coercion import assign
+from reclock.sql.queries.assignment import assign
 from reclock.sql.queries.expressions import ExprContext, scalar
 from reclock.sql.queries.limits import NoSubqueries
 from reclock.sql.queries.planned import Planned

@@ -23,8 +23,9 @@ from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames
 from reclock.sql.planning.registry import plans
+from reclock.sql.queries.assignment import assign
 from reclock.sql.queries.attach import attach
-from reclock.sql.queries.coercion import assign, expect
+from reclock.sql.queries.coercion import expect
 from reclock.sql.queries.context import Context
 from reclock.sql.queries.expressions import ExprContext, scalar
 from reclock.sql.queries.joins import join_conditions

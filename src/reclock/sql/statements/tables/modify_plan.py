@@ -24,8 +24,9 @@ from reclock.sql.catalog.foreign_keys import keys_into
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, fold, parts
 from reclock.sql.planning.registry import plans
+from reclock.sql.queries.assignment import assign
 from reclock.sql.queries.attach import attach
-from reclock.sql.queries.coercion import assign, coerce
+from reclock.sql.queries.coercion import coerce
 from reclock.sql.queries.context import Context
 from reclock.sql.queries.expressions import ExprContext, function_name, scalar
 from reclock.sql.queries.planned import TypedExpr, scalars_of

@@ -19,8 +19,9 @@ from reclock.plan.scalars import Call, ColumnRef, Literal, Scalar
 from reclock.sql.catalog.constraints import Constraint, ConstraintKind
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.names import fold
+from reclock.sql.queries.assignment import assign
 from reclock.sql.queries.attach import attach
-from reclock.sql.queries.coercion import assign, expect
+from reclock.sql.queries.coercion import expect
 from reclock.sql.queries.context import Context
 from reclock.sql.queries.expressions import ExprContext, scalar
 from reclock.sql.queries.index_keys import indexed_values

@@ -18,8 +18,8 @@ from reclock.plan.relational import Get, Plan
 from reclock.plan.scalars import ColumnRef, Scalar
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.names import fold, nearest
+from reclock.sql.queries.assignment import assign
 from reclock.sql.queries.attach import attach
-from reclock.sql.queries.coercion import assign
 from reclock.sql.queries.context import Context
 from reclock.sql.queries.expressions import ExprContext, scalar
 from reclock.sql.queries.planned import Planned, TypedExpr, scalar_of
