@@ -77,6 +77,8 @@ SELECT length(at::text) FROM p ORDER BY n;
 SELECT pg_typeof(1), count(*) FROM p WHERE pg_typeof(at) = 'coord'::regtype;
 UPDATE p SET at = ROW(7, 7) WHERE at = ROW(1, 2)::coord RETURNING n, at;
 UPDATE p SET at = '(8,)' WHERE n = 4 RETURNING at;
+UPDATE p SET place = ROW('c', ROW(n, NULL), NULL, NULL, NULL) WHERE n = 4 RETURNING place;
+UPDATE p SET place = ('c', at, '{1}', 'sad', '2024-01-01') WHERE n = 4 RETURNING (place).*;
 DELETE FROM p WHERE at = ROW(8, NULL)::coord RETURNING n;
 SELECT n, at FROM p ORDER BY n;
 PREPARE near (coord) AS SELECT n FROM p WHERE at >= $1 ORDER BY n;

@@ -118,6 +118,13 @@ def test_every_type_comes_back(environment: Environment, format: str) -> None:
     assert list(texts[12:]) == ["a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", None, ""]
 
 
+def test_fields_of_composite_types_have_their_names_in_parquet(environment: Environment) -> None:
+    run(environment, "CREATE TYPE home AS (street text, number int)")
+    run(environment, "COPY (SELECT ('x', 1)::home AS h) TO 'homes' WITH (FORMAT = parquet)")
+    folder = folder_of(environment, "homes")
+    assert rows_of(folder, manifest_of(folder)) == [({"street": "x", "number": 1},)]
+
+
 def test_views_columns_and_large_results(environment: Environment) -> None:
     assert run(environment, "COPY v TO 'view' WITH (FORMAT = csv)") == "COPY 3"
     assert run(environment, "COPY t (word) TO 'column' WITH (FORMAT = json)") == "COPY 3"

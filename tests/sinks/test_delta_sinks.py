@@ -101,6 +101,25 @@ def test_rows_that_go_leave_the_table_and_copies_are_counted(world: World) -> No
     assert sizes == [0, 4, 4, 2, 3, 2, 0]
 
 
+def test_fields_of_composite_types_have_their_names(world: World) -> None:
+    world.sql("CREATE TYPE home AS (street text, number int)")
+    world.sql("CREATE TABLE t (a int, h home, hs home[])")
+    world.sql("CREATE SINK k FROM t INTO DELTA 'homes'")
+    change_table(
+        world, "INSERT INTO t VALUES (1, ('x', 1), NULL), (2, NULL, ARRAY[('y', 2)::home])"
+    )
+    emit(world, "k")
+    change_table(world, "UPDATE t SET h = ('z', NULL) WHERE a = 1", "DELETE FROM t WHERE a = 2")
+    emit(world, "k")
+    table = DeltaTable(str(world.home / "sinks" / "homes"))
+    assert table.to_pyarrow_table().to_pylist() == [
+        {"a": 1, "h": {"street": "z", "number": None}, "hs": None}
+    ]
+    table.load_as_version(2)
+    rows = sorted(table.to_pyarrow_table().to_pylist(), key=lambda row: row["a"])
+    assert rows[1] == {"a": 2, "h": None, "hs": [{"street": "y", "number": 2}]}
+
+
 def test_as_of_it_begins_at_that_time_or_not_at_all(world: World) -> None:
     source = world.create("s")
     for at, word in ((2000, "a"), (3000, "b"), (4000, "c")):

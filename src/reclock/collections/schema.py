@@ -46,17 +46,27 @@ _ARROW_TYPES: dict[TypeName, pa.DataType] = {
 }
 
 
-def arrow_type(type: ScalarType) -> pa.DataType:
-    """The Arrow type that holds every value of ``type`` exactly. Raises ``InvalidSchema`` for a
-    type that is never stored."""
+def arrow_type(type: ScalarType, *, has_field_names: bool = False) -> pa.DataType:
+    """The Arrow type that holds every value of ``type`` exactly.
+
+    The lake has numbers for the fields of composite types; others have their names, unless these
+    differ in case alone. Raises ``InvalidSchema`` for a type that is never stored.
+    """
+
+    def inner(type: ScalarType) -> pa.DataType:
+        return arrow_type(type, has_field_names=has_field_names)
+
     if type.name is TypeName.MAP:
-        entry = [("f1", arrow_type(TEXT)), ("f2", arrow_type(type.value))]
-        return pa.list_(pa.struct(entry))
+        return pa.list_(pa.struct([("f1", inner(TEXT)), ("f2", inner(type.value))]))
     if type.element is not None:
-        return pa.list_(arrow_type(type.element))
+        return pa.list_(inner(type.element))
     if type.name is TypeName.RECORD:
-        types = [arrow_type(field.type) for field in type.fields]
-        return pa.struct([(f"f{place}", stored) for place, stored in enumerate(types, 1)])
+        names = [field.name for field in type.fields]
+        if not has_field_names or len({name.casefold() for name in names}) < len(names):
+            names = [f"f{place}" for place in range(1, len(names) + 1)]
+        return pa.struct(
+            list(zip(names, (inner(field.type) for field in type.fields), strict=True))
+        )
     if type.name is TypeName.NUMERIC:
         return pa.decimal128(
             38 if type.precision is None else type.precision,
@@ -81,6 +91,25 @@ def arrow_schema(desc: RelationDesc, with_updates: bool) -> pa.Schema:
             pa.field(DIFF_COLUMN, pa.int64(), nullable=False),
         ]
     return pa.schema(fields)
+
+
+def shown_schema(desc: RelationDesc) -> pa.Schema:
+    """As ``arrow_schema`` without updates, with the names of the fields of composite types."""
+    return pa.schema(
+        pa.field(
+            column.name,
+            arrow_type(column.type, has_field_names=True),
+            nullable=column.is_nullable,
+        )
+        for column in desc.columns
+    )
+
+
+def with_field_names(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch with the names of ``schema``, which is the batch's but for names."""
+    if batch.schema.types == schema.types:
+        return pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+    return pa.ipc.read_record_batch(batch.serialize(), schema)
 
 
 def check_storable(desc: RelationDesc) -> None:

@@ -16,7 +16,7 @@ import structlog
 
 from reclock.adapter.statements.sinks import sinks
 from reclock.algebra.timestamps import Timestamp
-from reclock.collections.schema import arrow_schema
+from reclock.collections.schema import shown_schema
 from reclock.connectors import hive_metastore
 from reclock.consensus.objects.registrations import RegisteredTable, TableEntry
 from reclock.controllers.implied import is_dropped, sink_spec
@@ -120,7 +120,7 @@ def _entries_of_sinks(
             registration.namespace or sink.name.schema,
             registration.table or sink.name.item,
             f"{root}/{target.path}",
-            hive_metastore.columns(arrow_schema(spec.desc, with_updates=False)),
+            hive_metastore.columns(shown_schema(spec.desc)),
             f"{stores.mark.id}/{spec.creator}",
         )
         yield spec.creator, (str(sink.name), entry)

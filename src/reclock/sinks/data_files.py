@@ -14,7 +14,7 @@ from pyarrow import csv
 from reclock.algebra.relations import Column, RelationDesc
 from reclock.collections.files import parquet_writer
 from reclock.collections.folder import Folder
-from reclock.collections.schema import arrow_schema
+from reclock.collections.schema import shown_schema, with_field_names
 from reclock.definitions.sinks import FILE_BYTES
 from reclock.sinks.json_messages import JsonForm
 
@@ -42,7 +42,7 @@ class DataFiles:
     ) -> None:
         self._folder, self._format, self._columns = folder, format, columns
         self._file_bytes = file_bytes
-        self._schema = arrow_schema(RelationDesc(tuple(columns)), with_updates=False)
+        self._schema = shown_schema(RelationDesc(tuple(columns)))
         self.paths: list[str] = []
         """Every file that was begun."""
 
@@ -58,7 +58,7 @@ class DataFiles:
             with self._open(name) as (writer, file):
                 batch: pa.RecordBatch | None = first
                 while batch is not None:
-                    writer.write(pa.RecordBatch.from_arrays(batch.columns, schema=self._schema))
+                    writer.write(with_field_names(batch, self._schema))
                     rows += batch.num_rows
                     is_full = rows >= FILE_ROWS or file.tell() >= self._file_bytes
                     batch = None if is_full else next(remaining, None)

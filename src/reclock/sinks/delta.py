@@ -22,7 +22,7 @@ from reclock.algebra.timestamps import Clock, Timestamp
 from reclock.collections.delta_log import DeltaLog
 from reclock.collections.files import parquet_writer
 from reclock.collections.folder import Folder, fsync
-from reclock.collections.schema import arrow_schema
+from reclock.collections.schema import shown_schema
 from reclock.errors import ClaimConflict, TargetChanged, TargetUnavailable
 from reclock.failpoints import failpoint
 from reclock.sinks.current_rows import CurrentRows
@@ -43,7 +43,7 @@ class DeltaWriter:
 
     def __init__(self, folder: Folder, sink: str, desc: RelationDesc, clock: Clock) -> None:
         self._folder, self._sink, self._clock = folder, sink, clock
-        self._schema = arrow_schema(desc, with_updates=False)
+        self._schema = shown_schema(desc)
         self._log: DeltaLog | None = None
         self._progress: Timestamp | None = None
 

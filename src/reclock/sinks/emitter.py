@@ -23,6 +23,7 @@ import structlog
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.consolidate import consolidate_rows
+from reclock.collections.schema import shown_schema, with_field_names
 from reclock.consensus.frontiers.claims import SWITCH, Claim, GroupFrontier
 from reclock.consensus.frontiers.groups import Frontiers
 from reclock.consensus.frontiers.holds import ReadHolds
@@ -143,7 +144,7 @@ class Emitter:
                     if base is not None:
                         changed, base = _difference(changed, base), None
                     held_claim.amend(held_claim.claim.payload)  # still ours?
-                    written = writer.emit(time, changed)
+                    written = writer.emit(time, _with_field_names(changed, sink.desc))
                     changes, size = changes + written.changes, size + written.bytes
                     commits, progress = commits + 1, Timestamp(time + 1)
                     failpoint("sinks.emit.committed")
@@ -185,6 +186,15 @@ class Emitter:
                 held_claim.abandon()
         except ReclockError as failure:
             _logger.info("claim of a sink was not given back", sink=sink.name, error=str(failure))
+
+
+def _with_field_names(changes: pa.RecordBatchReader, desc: RelationDesc) -> pa.RecordBatchReader:
+    shown = shown_schema(desc).append(changes.schema.field(DIFF_COLUMN))
+    if shown.types == changes.schema.types:
+        return changes
+    return pa.RecordBatchReader.from_batches(
+        shown, (with_field_names(batch, shown) for batch in changes)
+    )
 
 
 def _is_switch(claim: Claim) -> bool:

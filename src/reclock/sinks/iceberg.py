@@ -32,7 +32,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import Timestamp
-from reclock.collections.schema import arrow_schema
+from reclock.collections.schema import shown_schema
 from reclock.definitions.sinks import IcebergTarget
 from reclock.errors import ClaimConflict, TargetChanged, TargetUnavailable
 from reclock.failpoints import failpoint
@@ -62,7 +62,7 @@ class IcebergWriter:
         self, target: IcebergTarget, sink: str, desc: RelationDesc, connect: Callable[[], Catalog]
     ) -> None:
         self._name, self._sink, self._connect = (target.namespace, target.table), sink, connect
-        self._schema = arrow_schema(desc, with_updates=False)
+        self._schema = shown_schema(desc)
         self._table: Table | None = None
         self._files: dict[str, FileScanTask] = {}
         self._progress: Timestamp | None = None

@@ -158,7 +158,7 @@ def coerce(value: Planned, target: ScalarType) -> TypedExpr:
         check_dimensions(value.type, target)
     if value.type == target:
         return value
-    if _is_written_record(value) and target.name is TypeName.RECORD:
+    if is_written_record(value) and target.name is TypeName.RECORD:
         return _record_of(value, target)
     if isinstance(value, Literal):
         if value.value is None:
@@ -207,14 +207,14 @@ def _open_text(value: TypedExpr) -> Planned:
     return Untyped(value.value) if isinstance(value, Literal) and value.type == TEXT else value
 
 
-def _is_written_record(value: Planned) -> TypeGuard[Call[TypedExpr]]:
+def is_written_record(value: Planned) -> TypeGuard[Call[TypedExpr]]:
     return isinstance(value, Call) and value.function == RECORD_OF
 
 
 def castable(value: Planned, target: ScalarType) -> ScalarType:
     """``target``, if ``value`` can be cast to it. ``coerce`` checks the fields of a record that is
     written out. Raises as ``resolve_cast``."""
-    if isinstance(value, Untyped) or (_is_written_record(value) and target.fields):
+    if isinstance(value, Untyped) or (is_written_record(value) and target.fields):
         return target
     return resolve_cast(value.type, target)
 

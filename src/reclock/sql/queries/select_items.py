@@ -13,7 +13,12 @@ from reclock.errors import AmbiguousColumn, InvalidColumnReference, NotInFromCla
 from reclock.plan.relational import Ordering
 from reclock.plan.scalars import ColumnRef
 from reclock.sql.names import fold
-from reclock.sql.queries.coercion import coerce, default_to_text, with_own_digits
+from reclock.sql.queries.coercion import (
+    coerce,
+    default_to_text,
+    is_written_record,
+    with_own_digits,
+)
 from reclock.sql.queries.context import Context
 from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar, starred
 from reclock.sql.queries.output_names import output_name
@@ -83,6 +88,8 @@ def select_list(
 
 
 def typed_by_hint(value: Planned, hint: ScalarType | None) -> TypedExpr:
+    if hint is not None and is_written_record(value) and hint.composite is not None:
+        return coerce(value, hint)
     if not isinstance(value, Untyped) or hint is None:
         return default_to_text(value)
     (number,) = with_own_digits([value], [hint])
