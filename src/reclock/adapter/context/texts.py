@@ -65,6 +65,8 @@ def text_of(value: Any) -> str:
             text = value.isoformat(" ").removesuffix("+00:00")
             text = text.rstrip("0") if "." in text else text
             return f"{text}+00" if value.tzinfo else text
+        case dict() if not value or "f1" in value:  # of a composite type
+            return _record_text(value, [text_of] * len(value))
         case Interval() | dict():
             return str(interval_of(value))
         case bytes():
