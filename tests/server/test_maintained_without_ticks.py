@@ -41,7 +41,7 @@ def expire(server: SqlServer, connection: psycopg.Connection) -> None:
     connection.execute("CREATE MATERIALIZED VIEW live AS SELECT a FROM t WHERE mz_now() <= a")
     follow(server, connection, "INSERT INTO t VALUES (16)", "live")
     ((now,),) = connection.execute("SELECT mz_now()").fetchall()
-    due = int(now) + 1500
+    due = int(now) + 5000  # the writes come before, also on a slow machine
     follow(server, connection, f"INSERT INTO t VALUES ({due}), ({due + 7})", "live")
     reach(server, connection, "live", due + 9)
     for at, rows in ((due, 2), (due + 1, 1), (due + 7, 1), (due + 8, 0)):

@@ -56,6 +56,22 @@ OTHER_KEYS = """
     INSERT INTO kinds (b, t) VALUES (true, NULL);
     SELECT count(*) FROM kinds
 """
+ELEMENTS = """
+    CREATE TABLE lists (id int PRIMARY KEY, a int[], t text[]);
+    INSERT INTO lists VALUES (1, '{1,2,3}', '{a}'), (2, '{4}', '{b,c}'), (3, '{5,6}', '{d}');
+    UPDATE lists SET a[2] = a[1] * 10, a[1] = a[2], t[1] = upper(t[1]);
+    SELECT * FROM lists ORDER BY id;
+    UPDATE lists SET a[5] = 1.6, t[1] = id WHERE id <> 2;
+    UPDATE lists AS l SET a[1] = o.id, t[3] = NULL FROM lists o WHERE o.id = l.id + 1;
+    SELECT * FROM lists ORDER BY id;
+    INSERT INTO lists VALUES (3, '{7,8}') ON CONFLICT (id) DO UPDATE SET a[2] = excluded.a[2], t[2] = lists.t[1] RETURNING *;
+    MERGE INTO lists USING (VALUES (2, 'm')) AS s (id, t) ON lists.id = s.id WHEN MATCHED THEN UPDATE SET t[2] = s.t, a[2] = s.id;
+    UPDATE lists SET a[1] = 1, a[2] = 2, a[3] = 3, a[4] = 4, a[5] = 5, a[6] = 6, a[7] = 7, a[8] = 8, a[9] = 9 WHERE id = 1;
+    UPDATE lists SET a[1] = 'x';
+    UPDATE lists SET a = NULL, a[1] = 2;
+    UPDATE lists SET id[1] = 2;
+    SELECT * FROM lists ORDER BY id
+"""
 ON_CONFLICT = """
     CREATE TABLE words (word text PRIMARY KEY, number int UNIQUE, count int NOT NULL DEFAULT 1);
     INSERT INTO words VALUES ('one', 1), ('two', 2) ON CONFLICT (word) DO UPDATE SET count = words.count + 1;
@@ -191,7 +207,7 @@ MESSAGES = ("23502", "23505", "23514", "21000", "42P10")
 @pytest.mark.parametrize(
     "script",
     [
-        *(KEYS, OTHER_KEYS, ON_CONFLICT, UPDATE, TYPES, EXECUTED),
+        *(KEYS, OTHER_KEYS, ELEMENTS, ON_CONFLICT, UPDATE, TYPES, EXECUTED),
         *(ARRAYS, WORDS_OF_TIME, WIDE_NUMBERS, QUERIES_IN_PARENTHESES),
     ],
 )

@@ -225,6 +225,7 @@ STATEMENTS: dict[str, str] = {
         "UPDATE t AS x SET a = a + 1, b = DEFAULT WHERE a > (SELECT max(a) FROM t) RETURNING x.a"
     ): "UpdateStatement",
     "UPDATE s.t x SET a = 1": "UpdateStatement",
+    """UPDATE t SET a.b = 1, "A"."c d"[2].e = 2, (f[3], g) = (4, 5)""": "UpdateStatement",
     """WITH RECURSIVE x (a, b) AS (DELETE FROM t USING u WHERE t.a = u.a RETURNING t.*),
        y AS (INSERT INTO t TABLE x ON CONFLICT DO NOTHING), z AS (SELECT 1 UNION SELECT a FROM x)
        UPDATE t SET a = z.a FROM z WHERE t.b = 1 RETURNING *""": "WithStatement",

@@ -59,6 +59,7 @@ SELECT width_bucket(c, ARRAY[-1, 0, 2]), width_bucket(b, ARRAY['a', 'o']), width
 SELECT a::smallint || ARRAY[1, 2], ARRAY[a::smallint] || 2, array_append(ARRAY[a::smallint], g), array_prepend(g, ARRAY[a]), ARRAY[a] || NULL FROM t
 SELECT log(2.0, 8.0), log(10.0, 1000.0), log(3.0, 27.0), log(1.5, 2.25), log(2.0, 0.125), log(2, 10), log(3, g) FROM t
 SELECT ARRAY[a] || ARRAY[g], ARRAY[a::smallint] || ARRAY[1.5], ARRAY[[a]] || ARRAY[g] FROM t WHERE a IS NOT NULL
+SELECT (ARRAY[a] || ARRAY[g::int]) || ARRAY[1] || ARRAY[a] || NULL::int[] || ARRAY[2] || ARRAY[a] || (CASE WHEN a > 1 THEN ARRAY[a] END) || ARRAY[3] || ARRAY[a] || ARRAY[4] || ARRAY[a], (CASE WHEN a > 1 THEN ARRAY[a] END) || (CASE WHEN a > 2 THEN ARRAY[a] END) FROM t
 SELECT width_bucket(0, -1e100::float8, 1, 10), width_bucket(1, 1e100::float8, 0, 10), width_bucket(10.5::float8, -1.797e308, 1.797e308, 2), width_bucket(4.5e307::float8, -9e307, 9e307, 10), width_bucket(1, 1, 0, 2147483647), width_bucket(0.3::float8, 0, 1, 10)
 SELECT format('%I.%1$I is %s of %L', b, a, NULL) FROM t WHERE b IS NOT NULL
 SELECT to_timestamp('2018-11-02 12:34:56.123456', 'YYYY-MM-DD HH24:MI:SS.FF' || a) FROM t WHERE a < 6

@@ -230,16 +230,23 @@ def _cat(engine: str) -> Writer:
 
     def write(site: Site) -> str:
         left, right = site.arguments
-        if site.result.dimensions == 1:
-            both = f"{_CONCAT[engine]}({left}, {right})"
-            return f"(CASE WHEN {left} IS NULL THEN {right} WHEN {right} IS NULL THEN {left} ELSE {both} END)"
-        parts = _parts_of_both(engine, site)
+        is_nested = any("(" in argument for argument in site.arguments)
+        if site.result.dimensions == 1 and not is_nested:
+            return f"({_joined_lists(engine, left, right)})"
         pair = struct(engine, {"l": left, "r": right})
+        if site.result.dimensions == 1:  # a chain of them would be as long as a power of its length
+            return with_value(engine, pair, _joined_lists(engine, "v.l", "v.r"))
+        parts = _parts_of_both(engine, site)
         return with_value(
             engine, pair, f"CASE WHEN v.l IS NOT NULL OR v.r IS NOT NULL THEN {parts} END"
         )
 
     return write
+
+
+def _joined_lists(engine: str, left: str, right: str) -> str:
+    both = f"{_CONCAT[engine]}({left}, {right})"
+    return f"CASE WHEN {left} IS NULL THEN {right} WHEN {right} IS NULL THEN {left} ELSE {both} END"
 
 
 def _parts_of_both(engine: str, site: Site) -> str:

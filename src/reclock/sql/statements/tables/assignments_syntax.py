@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 from sqlglot import exp
+from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.errors import SqlSyntaxError, UnsupportedSql
 from reclock.sql.syntax.expressions import QUERY_STARTS
 from reclock.sql.syntax.parser import StatementParser
-from reclock.sql.syntax.writing import written_as
+from reclock.sql.syntax.writing import generates
 
 
-@written_as("{this} = {value}")
 class Assignment(exp.Expression):
-    """``this = value``."""
+    """``this = value``, where ``parts`` are fields and subscripts behind the column ``this``."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "value": True}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "parts": False, "value": True}
+
+
+@generates(Assignment)
+def _write(write: Generator, node: exp.Expression) -> str:
+    parts = "".join(
+        f".{write.sql(part)}" if isinstance(part, exp.Identifier) else f"[{write.sql(part)}]"
+        for part in node.args.get("parts") or ()
+    )
+    return f"{write.sql(node, 'this')}{parts} = {write.sql(node, 'value')}"
 
 
 def assignments(parser: StatementParser) -> list[Assignment]:
@@ -29,43 +37,59 @@ def assignments(parser: StatementParser) -> list[Assignment]:
 def _assignments(parser: StatementParser) -> list[Assignment]:
     """Assignments to one column, or to a list of columns from a row of as many values."""
     is_list = parser.sees_token(TokenType.L_PAREN)
-    names = parser.wrapped_list(assigned_column) if is_list else [assigned_column(parser)]
+    targets = parser.wrapped_list(_target) if is_list else [_target(parser)]
     if not parser.accept_token(TokenType.EQ):
         parser.raise_error("Expected =")
     if not is_list:
-        return [Assignment(this=names[0], value=parser.value())]
+        return [Assignment(**targets[0], value=parser.value())]
     parser.accept("ROW")
     if parser.sees_token(TokenType.L_PAREN) and parser.next_token.token_type in QUERY_STARTS:
-        values = _columns_of(parser.wrapped(StatementParser.query), names)
+        values = _columns_of(parser.wrapped(StatementParser.query), len(targets))
     else:
         values = parser.wrapped_list(lambda parser: parser.value())
-    if len(values) != len(names):
+    if len(values) != len(targets):
         raise SqlSyntaxError("number of columns does not match number of values")
-    return [Assignment(this=name, value=value) for name, value in zip(names, values, strict=True)]
+    return [
+        Assignment(**target, value=value) for target, value in zip(targets, values, strict=True)
+    ]
 
 
-def assigned_column(parser: StatementParser) -> exp.Identifier:
+def _target(parser: StatementParser) -> dict[str, object]:
+    """A column, and the fields and subscripts that follow."""
+    name, parts = parser.name(), list[exp.Expr]()
+    while True:
+        if parser.accept_token(TokenType.DOT):
+            parts.append(parser.name())
+        elif parser.accept_token(TokenType.L_BRACKET):
+            parts.append(parser.integer())
+            if not parser.accept_token(TokenType.R_BRACKET):
+                parser.raise_error("Expected ]")
+        else:
+            return {"this": name, "parts": parts or None}
+
+
+def inserted_column(parser: StatementParser) -> exp.Identifier:
     """The name of a column. Raises ``UnsupportedSql`` for a field of it, or an element."""
     name = parser.name()
     if parser.sees_token(TokenType.DOT) or parser.sees_token(TokenType.L_BRACKET):
         raise UnsupportedSql(
-            f'a part of column "{name.name}" cannot be assigned',
-            hint="assign a whole value, as in SET c = ROW(1, (c).b)",
+            f'a part of column "{name.name}" cannot be inserted',
+            hint="insert a whole value, such as ROW(1, 'x')",
         )
     return name
 
 
-def _columns_of(query: exp.Expr, names: Sequence[exp.Identifier]) -> list[exp.Expr]:
-    """Each column of ``query``, which has one row at most, as a subquery of its own."""
+def _columns_of(query: exp.Expr, count: int) -> list[exp.Expr]:
+    """Each of ``count`` columns of ``query``, which has one row at most, as a subquery of its own."""
     if isinstance(query, exp.Query):
         columns: list[exp.Expr] = query.selects
     else:  # VALUES
         columns = query.expressions[0].expressions
     if any(column.is_star for column in columns):
         raise UnsupportedSql("* is not supported in a subquery in SET", hint="name the columns")
-    if len(columns) != len(names):
+    if len(columns) != count:
         raise SqlSyntaxError("number of columns does not match number of values")
-    called = [exp.to_identifier(f"column{i + 1}") for i in range(len(names))]
+    called = [exp.to_identifier(f"column{i + 1}") for i in range(count)]
     alias = exp.TableAlias(this=exp.to_identifier("row"), columns=called)
     return [
         exp.Subquery(

@@ -168,17 +168,12 @@ def check_always(
             raise GeneratedAlways(table.desc.names[position], is_computed=is_computed)
 
 
-def check_always_updated(
-    assignments: Sequence[exp.Expr], positions: Sequence[int], table: RelationEntry
-) -> None:
+def check_always_updated(value: exp.Expr, position: int, table: RelationEntry) -> None:
     """Raises ``GeneratedAlways`` if an UPDATE assigns to a column that is GENERATED ALWAYS."""
     assert table.table is not None
-    for assignment, position in zip(assignments, positions, strict=True):
-        is_default_value = is_default(assignment.args["value"])
-        if table.table.is_generated_always(position) and not is_default_value:
-            is_computed = position in table.table.computed
-            name = table.desc.names[position]
-            raise GeneratedAlways(name, is_computed=is_computed, is_update=True)
+    if table.table.is_generated_always(position) and not is_default(value):
+        is_computed = position in table.table.computed
+        raise GeneratedAlways(table.desc.names[position], is_computed=is_computed, is_update=True)
 
 
 def without_sequences(query: exp.Expr | None) -> tuple[exp.Expr | None, dict[int, tuple[str, ...]]]:

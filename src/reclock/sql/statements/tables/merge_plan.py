@@ -47,7 +47,6 @@ from reclock.sql.statements.sequences.calls import sequence_named
 from reclock.sql.statements.tables.generated import (
     GeneratedValues,
     check_always,
-    check_always_updated,
     find_sequence,
     generated_by_default,
     is_identity,
@@ -61,7 +60,12 @@ from reclock.sql.statements.tables.merge_syntax import (
     MergeStatement,
 )
 from reclock.sql.statements.tables.modify_plan import default_of, table_named
-from reclock.sql.statements.tables.targets import assigned_value, column_refs, target_columns
+from reclock.sql.statements.tables.targets import (
+    assigned_value,
+    assigned_values,
+    column_refs,
+    target_columns,
+)
 from reclock.sql.syntax.consumption import tracked_copy
 
 PROVIDED = StorageCollectionId(GlobalId("t0"))
@@ -133,7 +137,9 @@ def plan_merge(node: MergeStatement, context: Context) -> Merge:
     columns = [Column(f"s{i}", type) for i, type in enumerate(read.plan.desc.types)]
     numbered = RelationDesc((*columns, Column("mz_number", BIGINT)))
     source = ScopedPlan(Get(PROVIDED, "source", numbered), read.scope)
-    planner = _MergePlanner(table, target, source, tracked_copy(node.args["on"]), context)
+    planner = _MergePlanner(
+        table, node.this, target, source, tracked_copy(node.args["on"]), context
+    )
     parts = []
     for match in (MATCHED, BY_SOURCE, BY_TARGET):
         clauses = [tracked_copy(c) for c in node.args["clauses"] if c.args["match"] == match]
@@ -163,6 +169,7 @@ def _check_reachable(clauses: Sequence[MergeClause], match: str) -> None:
 @dataclass(frozen=True, slots=True)
 class _MergePlanner:
     table: RelationEntry
+    named: exp.Table
     target: ScopedPlan
     source: ScopedPlan
     on: exp.Expr
@@ -260,12 +267,9 @@ class _MergePlanner:
             return MergeAction(kind), None
         if kind == "DO NOTHING":
             return None, None
-        assignments = clause.args["assignments"]
-        positions = target_columns([assignment.this for assignment in assignments], self.table)
-        check_always_updated(assignments, positions, self.table)
+        values = assigned_values(clause.args["assignments"], self.table, self.named)
         new: list[TypedExpr] = list(old)
-        for assignment, position in zip(assignments, positions, strict=True):
-            value = assigned_value(assignment.args["value"], position, self.table)
+        for position, value in values.items():
             new[position] = assign(scalar(value, context), self.table.desc.columns[position])
         return MergeAction(kind), new
 

@@ -22,7 +22,7 @@ from reclock.plan.scalars import Cast, ColumnRef, Literal, Scalar
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.foreign_keys import keys_into
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.names import SessionNames, fold, parts
+from reclock.sql.names import SessionNames, parts
 from reclock.sql.planning.registry import plans
 from reclock.sql.queries.assignment import assign
 from reclock.sql.queries.attach import attach
@@ -41,7 +41,6 @@ from reclock.sql.statements.tables.computed import with_computed
 from reclock.sql.statements.tables.generated import (
     GeneratedValues,
     check_always,
-    check_always_updated,
     find_sequence,
     generated_by_default,
     is_identity,
@@ -58,6 +57,7 @@ from reclock.sql.statements.tables.on_conflict_plan import ConflictAction, plan_
 from reclock.sql.statements.tables.plan import default_value
 from reclock.sql.statements.tables.targets import (
     assigned_value,
+    assigned_values,
     column_refs,
     plan_returning,
     plan_returning_written,
@@ -195,16 +195,8 @@ def update(node: UpdateStatement, catalog: PlannerCatalog, session: SessionNames
 
 def plan_update(node: UpdateStatement, context: Context) -> Modify:
     table = table_named(node.this, context.catalog, context.session)
-    assigned = [fold(assignment.this) for assignment in node.args["assignments"]]
-    for i, name in enumerate(assigned):
-        if name in assigned[:i]:
-            raise SqlSyntaxError(f'multiple assignments to same column "{name}"')
-    positions = target_columns([assignment.this for assignment in node.args["assignments"]], table)
-    check_always_updated(node.args["assignments"], positions, table)
-    values = [
-        assigned_value(assignment.args["value"], i, table)
-        for assignment, i in zip(node.args["assignments"], positions, strict=True)
-    ]
+    assigned = assigned_values(node.args["assignments"], table, node.this)
+    positions, values = list(assigned), list(assigned.values())
     if any(_answers_rows(value) for value in values):
         raise UnsupportedSql("set-returning functions are not allowed in UPDATE")
     width = len(table.desc)
@@ -215,7 +207,7 @@ def plan_update(node: UpdateStatement, context: Context) -> Modify:
     new: list[Any] = column_refs(table.desc)
     for k, position in enumerate(positions):
         column = table.desc.columns[position]
-        with at(node.args["assignments"][k].args["value"]):
+        with at(values[k]):
             new[position] = assign(ColumnRef(width + k, plan.desc.types[width + k]), column)
     matched = [
         ColumnRef(width + len(values) + i, column.type)

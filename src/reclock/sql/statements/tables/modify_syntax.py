@@ -7,7 +7,7 @@ from typing import ClassVar
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from reclock.sql.statements.tables.assignments_syntax import assigned_column, assignments
+from reclock.sql.statements.tables.assignments_syntax import assignments, inserted_column
 from reclock.sql.statements.tables.on_conflict_syntax import on_conflict
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
@@ -100,7 +100,7 @@ def insert(parser: StatementParser) -> InsertStatement:
         table.set("alias", exp.TableAlias(this=parser.name()))
     columns = None
     if parser.sees_token(TokenType.L_PAREN) and not _is_query_next(parser):
-        columns = parser.wrapped_list(assigned_column)
+        columns = parser.wrapped_list(inserted_column)
     overriding = None
     if parser.accept("OVERRIDING"):
         overriding = parser.accept_first("SYSTEM", "USER") or parser.raise_error(

@@ -30,10 +30,9 @@ from reclock.sql.queries.scope import Scope
 from reclock.sql.queries.subqueries import SubqueryPlanner
 from reclock.sql.queries.tables import plan_from
 from reclock.sql.statements.tables.computed import with_computed
-from reclock.sql.statements.tables.generated import check_always_updated
 from reclock.sql.statements.tables.on_conflict_syntax import OnConflict
 from reclock.sql.statements.tables.targets import (
-    assigned_value,
+    assigned_values,
     column_refs,
     plan_returning_written,
     target_columns,
@@ -194,17 +193,11 @@ def _plan_update(
 ) -> ConflictPlan:
     pairs, target, scope = _pairs(node, arbiter, table, context)
     width = len(table.desc)
-    assignments = clause.args["assignments"]
-    positions = target_columns([assignment.this for assignment in assignments], table)
-    check_always_updated(assignments, positions, table)
-    values = [
-        assigned_value(each.args["value"], i, table)
-        for each, i in zip(assignments, positions, strict=True)
-    ]
+    values = assigned_values(clause.args["assignments"], table, node.this)
     expr_context = ExprContext(scope, SubqueryPlanner(context), "ON CONFLICT")
-    scalars = [scalar(value, expr_context) for value in values]
     assigned = [
-        assign(value, table.desc.columns[i]) for value, i in zip(scalars, positions, strict=True)
+        assign(scalar(value, expr_context), table.desc.columns[position])
+        for position, value in values.items()
     ]
     where = clause.args.get("where")
     condition = (
@@ -216,8 +209,8 @@ def _plan_update(
     *news, applies = scalars_of(attached)
     old = column_refs(table.desc)
     new = list[Scalar](old)
-    for position, value in zip(positions, news, strict=True):
-        new[position] = value
+    for position, new_value in zip(values, news, strict=True):
+        new[position] = new_value
     number = ColumnRef(2 * width, BIGINT)
     names = [f"c{i}" for i in range(2 * width + 2)]
     changed = compute(wide, [*old, *new, number, applies], names)

@@ -12,7 +12,13 @@ from sqlglot import exp
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import Column, RelationDesc
 from reclock.algebra.zones import UTC_NAME
-from reclock.errors import DuplicateColumn, TypeMismatch, UnknownColumn, UnsupportedSql
+from reclock.errors import (
+    DuplicateColumn,
+    SqlSyntaxError,
+    TypeMismatch,
+    UnknownColumn,
+    UnsupportedSql,
+)
 from reclock.plan.build import compute
 from reclock.plan.relational import Get, Plan
 from reclock.plan.scalars import ColumnRef, Scalar
@@ -26,7 +32,12 @@ from reclock.sql.queries.planned import Planned, TypedExpr, scalar_of
 from reclock.sql.queries.scope import Scope, ScopeColumn
 from reclock.sql.queries.select_items import select_list
 from reclock.sql.session_zone import planned_in
-from reclock.sql.statements.tables.generated import is_default, next_value_of
+from reclock.sql.statements.tables.assigned_parts import with_part
+from reclock.sql.statements.tables.generated import (
+    check_always_updated,
+    is_default,
+    next_value_of,
+)
 from reclock.sql.syntax.consumption import tracked_copy
 from reclock.sql.syntax.places import at
 
@@ -53,6 +64,36 @@ def target_columns(columns: Sequence[exp.Expr] | None, table: RelationEntry) -> 
             with at(column):
                 raise DuplicateColumn(name)
     return tuple(table.desc.names.index(name) for name in names)
+
+
+def assigned_values(
+    assignments: Sequence[exp.Expr], table: RelationEntry, named: exp.Table
+) -> dict[int, exp.Expr]:
+    """What SET assigns to columns of the table, as the statement names it, by their positions.
+    Raises ``UnknownColumn``, ``GeneratedAlways``."""
+    alias = named.args.get("alias")
+    relation = fold(alias.this if alias is not None else named.this)
+    values: dict[int, exp.Expr] = {}
+    in_parts: set[int] = set()
+    for assignment in assignments:
+        name, parts = assignment.this, assignment.args.get("parts")
+        (position,) = target_columns([name], table)
+        if position in values and not (parts and position in in_parts):
+            raise SqlSyntaxError(f'multiple assignments to same column "{fold(name)}"')
+        written = assignment.args["value"]
+        check_always_updated(written, position, table)
+        if parts and is_default(written):
+            kind = "a subfield" if isinstance(parts[-1], exp.Identifier) else "an array element"
+            with at(name):
+                raise UnsupportedSql(f"cannot set {kind} to DEFAULT")
+        value = assigned_value(written, position, table)
+        if parts:
+            whole = values.get(position) or exp.column(fold(name), relation, quoted=True)
+            with at(name):
+                value = with_part(whole, fold(name), table.desc.types[position], parts, value)
+            in_parts.add(position)
+        values[position] = value
+    return values
 
 
 def assigned_value(node: exp.Expr, position: int, table: RelationEntry) -> exp.Expr:
