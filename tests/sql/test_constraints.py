@@ -143,11 +143,19 @@ def test_words_of_constraints_are_names_of_columns_where_a_type_follows(world: W
         ),
         ("(a int PRIMARY KEY, PRIMARY KEY (a))", "42P16", "multiple primary keys"),
         ("(a int NULL PRIMARY KEY)", "42601", "conflicting NULL/NOT NULL declarations"),
-        ("(a int, PRIMARY KEY (b))", "42703", '"b" does not exist'),
+        ("(a int, PRIMARY KEY (b))", "42703", '"b" named in key does not exist'),
         ("(a int, UNIQUE (a, a))", "42701", 'column "a" appears twice in unique constraint'),
-        ("(a int, FOREIGN KEY (b) REFERENCES users)", "42703", '"b" does not exist'),
+        (
+            "(a int, FOREIGN KEY (b) REFERENCES users)",
+            "42703",
+            '"b" referenced in foreign key constraint does not exist',
+        ),
         ("(a int REFERENCES nobody)", "42P01", "nobody"),
-        ("(a int REFERENCES users (b))", "42703", '"b" does not exist'),
+        (
+            "(a int REFERENCES users (b))",
+            "42703",
+            '"b" referenced in foreign key constraint does not exist',
+        ),
         (
             "(a int, b int, FOREIGN KEY (a, b) REFERENCES users)",
             "42830",

@@ -142,7 +142,8 @@ def declare_constraints(
 
 def _check_columns(constraint: TableConstraint, desc: RelationDesc) -> None:
     names = [fold(column) for column in constraint.args.get("columns") or ()]
-    _check_exist(names, desc)
+    is_key = constraint.args["kind"] in ("PRIMARY KEY", "UNIQUE")
+    _check_exist(names, desc, is_key=is_key)
     for i, column in enumerate(names):
         if column in names[:i] and constraint.args["kind"] != "FOREIGN KEY":
             kind = constraint.args["kind"].lower()
@@ -170,10 +171,11 @@ def _check_actions(constraint: TableConstraint, computed: Set[str]) -> None:
             )
 
 
-def _check_exist(names: Sequence[str], desc: RelationDesc) -> None:
+def _check_exist(names: Sequence[str], desc: RelationDesc, *, is_key: bool) -> None:
+    place = "named in key" if is_key else "referenced in foreign key constraint"
     for name in names:
         if name not in desc.names:
-            wording = f'column "{name}" named in key does not exist'
+            wording = f'column "{name}" {place} does not exist'
             raise UnknownColumn(name, wording=wording, hint=nearest(name, desc.names))
 
 
@@ -275,7 +277,7 @@ def _declare_foreign_key(
         raise InvalidConstraint(
             f'there is no primary key for referenced table "{target.name.item}"', sqlstate="42704"
         )
-    _check_exist(columns, target.desc)
+    _check_exist(columns, target.desc, is_key=False)
     if len(columns) != len(constraint.args["columns"]):
         message = "number of referencing and referenced columns for foreign key disagree"
         raise InvalidConstraint(message, sqlstate="42830")
