@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice, zip_longest
 from typing import Generic, TypeVar
@@ -257,11 +258,8 @@ def _finish_select(
     _check_levels(node, sets, columns, context)
     plan = relation.plan
     if is_grouped:
-        try:
+        with _grouping_errors_at(node):
             plan, columns = _grouped(relation, sets, columns, around)
-        except GroupingError as error:
-            error.position = _place_outside_aggregates(node, error.column)
-            raise
     if columns.having:
         plan, conditions = attach(plan, columns.having)
         plan = filter_rows(plan, scalars_of(conditions))
@@ -352,6 +350,15 @@ def _check_levels(
         raise InvalidRecursion(
             "aggregate functions are not allowed in a recursive query's recursive term"
         )
+
+
+@contextmanager
+def _grouping_errors_at(node: exp.Select) -> Iterator[None]:
+    try:
+        yield
+    except GroupingError as error:
+        error.position = _place_outside_aggregates(node, error.column)
+        raise
 
 
 def _place_outside_aggregates(node: exp.Select, name: str) -> int | None:

@@ -283,14 +283,7 @@ def _values(
     rows: list[list[TypedExpr]] = []
     sequences: dict[tuple[int, GlobalId], list[int]] = {}
     for number, row in enumerate(node.expressions):
-        if not isinstance(row, exp.Tuple):
-            raise SqlSyntaxError("a row of VALUES is written in parentheses")
-        if len(row.expressions) != len(node.expressions[0].expressions):
-            with at(row):
-                raise SqlSyntaxError("VALUES lists must all be the same length")
-        if len(row.expressions) > len(positions):
-            with at(row.expressions[len(positions)]):
-                raise SqlSyntaxError("INSERT has more expressions than target columns")
+        _check_row(row, len(node.expressions[0].expressions), len(positions))
         targets = [(i, table.desc.columns[i]) for i in positions[: len(row.expressions)]]
         written = [
             assigned_value(value, i, table)
@@ -327,6 +320,19 @@ def _values(
         plan, values = attach(ONE_ROW, row)
         parts.append(compute(plan, scalars_of(values), names))
     return Union(tuple(parts), desc) if len(parts) > 1 else parts[0], generated
+
+
+def _check_row(row: exp.Expr, width: int, most: int) -> None:
+    """Raises ``SqlSyntaxError`` if a row of VALUES does not have as many values as the first one, or
+    has more than there are columns."""
+    if not isinstance(row, exp.Tuple):
+        raise SqlSyntaxError("a row of VALUES is written in parentheses")
+    if len(row.expressions) != width:
+        with at(row):
+            raise SqlSyntaxError("VALUES lists must all be the same length")
+    if len(row.expressions) > most:
+        with at(row.expressions[most]):
+            raise SqlSyntaxError("INSERT has more expressions than target columns")
 
 
 def default_of(table: RelationEntry, position: int, session: SessionNames) -> Scalar | None:
