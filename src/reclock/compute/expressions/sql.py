@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import singledispatch
 
 from reclock.compute.expressions.eager_calls import shielded
 from reclock.errors import InternalError
 from reclock.plan import functions
 from reclock.plan.functions.casts import write_cast
-from reclock.plan.functions.floats import positive_zero
+from reclock.plan.functions.floats import positive_zero, with_value
 from reclock.plan.functions.registry import Site, write
-from reclock.plan.functions.sql_names import case_sql, literal
+from reclock.plan.functions.sql_names import case_sql, literal, struct
 from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Scalar
 from reclock.plan.totality import could_error
 
@@ -37,19 +38,47 @@ def _(scalar: Literal, engine: str, columns: Sequence[str]) -> str:
 def _(scalar: Call, engine: str, columns: Sequence[str]) -> str:
     if scalar.function in _DECIDING and any(map(could_error, scalar.arguments[1:])):
         return _in_order(scalar, engine, columns)
-    return positive_zero(
+    written = _with_short_arguments(
         engine,
-        write(functions.SCALARS, scalar.function, engine, _site(scalar, engine, columns)),
-        scalar.type,
+        _site(scalar, engine, columns),
+        lambda site: write(functions.SCALARS, scalar.function, engine, site),
     )
+    return positive_zero(engine, written, scalar.type)
 
 
 @to_sql.register
 def _(scalar: Cast, engine: str, columns: Sequence[str]) -> str:
-    written = write_cast(
-        engine, to_sql(scalar.operand, engine, columns), scalar.operand.type, scalar.type
+    source = scalar.operand.type
+    written = _with_short_arguments(
+        engine,
+        Site((to_sql(scalar.operand, engine, columns),), (source,), scalar.type),
+        lambda site: write_cast(engine, site.arguments[0], source, scalar.type),
     )
     return positive_zero(engine, written, scalar.type)
+
+
+def _with_short_arguments(engine: str, site: Site, write: Callable[[Site], str]) -> str:
+    """A call that would repeat long arguments has names for them. In a chain of such calls, each
+    would otherwise be a multiple of the one within."""
+    sql = write(site)
+    if len(sql) < _LONG or len(sql) < 2 * sum(map(len, site.arguments)):
+        return sql
+    long = {
+        f"a{i}": argument
+        for i, argument in enumerate(site.arguments)
+        if i not in site.constants and len(argument) > _SHORT
+    }
+    if not long:
+        return sql
+    names = (
+        f"{_ARGUMENTS}.a{i}" if f"a{i}" in long else argument
+        for i, argument in enumerate(site.arguments)
+    )
+    body = write(replace(site, arguments=tuple(names)))
+    return with_value(engine, struct(engine, long), body, _ARGUMENTS)
+
+
+_LONG, _SHORT, _ARGUMENTS = 2000, 100, "mz_arguments"
 
 
 @to_sql.register

@@ -225,6 +225,10 @@ def _values(predicate: Scalar) -> tuple[int, Values] | None:
                 and (of == side.type or of.is_integer or of.name is TypeName.BPCHAR)
             ):
                 return side.index, frozenset({value})
+        case Call("= any", (ColumnRef(index, of), Literal(tuple() as values, array))) if (
+            of.name in _ORDERED and array.element == of
+        ):
+            return index, frozenset(values) - {None}
         case Call("or", parts):
             named = [values for values in map(_values, parts) if values is not None]
             columns = {column for column, _ in named}

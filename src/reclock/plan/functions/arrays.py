@@ -24,8 +24,8 @@ from reclock.errors import EvaluationError, UnsupportedSql
 from reclock.plan.functions import intervals
 from reclock.plan.functions.array_sql import innermost, listed, of_one_shape
 from reclock.plan.functions.floats import with_value
-from reclock.plan.functions.registry import Resolver, Site, Types, Writer, scalar
-from reclock.plan.functions.sql_names import raised, type_sql
+from reclock.plan.functions.registry import Resolver, Site, Types, Writer, scalar, writer
+from reclock.plan.functions.sql_names import literal, raised, type_sql
 from reclock.plan.functions.typing import common_type, exact, operand_type
 
 Signature = tuple[tuple[ScalarType, ...], ScalarType]
@@ -240,14 +240,39 @@ def _member(types: Types, constants: Mapping[int, object]) -> Signature | None:
     return ((common, array(common)), BOOLEAN) if common is not None else None
 
 
-# ``x = ANY (array)``: unknown where a NULL leaves it open.
+def _any(engine: str, template: str) -> Writer:
+    """``x = ANY (array)``: unknown where a NULL leaves it open. Engines look a value up among many
+    constants."""
+    write_any = writer(template)
+
+    def write(site: Site) -> str:
+        values, element = site.constants.get(1), site.types[1].element
+        if not isinstance(values, tuple) or element is None or element.name not in LOOKED_UP:
+            return write_any(site)
+        items = ", ".join(literal(engine, value, element) for value in values)
+        return f"({site.arguments[0]} IN ({items}))" if values else "FALSE"
+
+    return write
+
+
+LOOKED_UP = frozenset(
+    {
+        *(TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT, TypeName.TEXT),
+        *(TypeName.DATE, TypeName.TIMESTAMP, TypeName.TIMESTAMPTZ),
+    }
+)
+"""Types whose equal values are the same to engines too."""
+
 scalar(
     "= any",
     "Whether some element is equal.",
     _member,
-    duckdb=f"(CASE WHEN len({{1}}) = 0 THEN FALSE WHEN list_contains({{1}}, {{0}}) THEN TRUE "
-    f"WHEN {{0}} IS NOT NULL AND {_WITHOUT_NULLS} THEN FALSE END)",
-    spark="(CASE WHEN size({1}) = 0 THEN FALSE ELSE array_contains({1}, {0}) END)",
+    duckdb=_any(
+        "duckdb",
+        "(CASE WHEN len({1}) = 0 THEN FALSE WHEN list_contains({1}, {0}) THEN TRUE "
+        f"WHEN {{0}} IS NOT NULL AND {_WITHOUT_NULLS} THEN FALSE END)",
+    ),
+    spark=_any("spark", "(CASE WHEN size({1}) = 0 THEN FALSE ELSE array_contains({1}, {0}) END)"),
 )
 
 

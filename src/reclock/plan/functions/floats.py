@@ -63,8 +63,8 @@ def with_operands(engine: str, left: str, right: str, write: Callable[[str, str]
     return with_value(engine, pair, write("v.l", "v.r"))
 
 
-def with_value(engine: str, sql: str, body: str) -> str:
-    """``body``, in which ``v`` is the value of ``sql``, which is written, and computed, once."""
+def with_value(engine: str, sql: str, body: str, name: str = "v") -> str:
+    """``body``, in which ``name`` is the value of ``sql``, which is written, and computed, once."""
     if engine == "duckdb":
-        return f"list_extract(list_transform([{sql}], lambda v: {body}), 1)"
-    return f"get(transform(array({sql}), v -> {body}), 0)"
+        return f"list_extract(list_transform([{sql}], lambda {name}: {body}), 1)"
+    return f"get(transform(array({sql}), {name} -> {body}), 0)"

@@ -27,6 +27,7 @@ from reclock.errors import (
     UnknownOperator,
     UnsupportedSql,
 )
+from reclock.plan.functions.arrays import LOOKED_UP
 from reclock.plan.scalars import Literal
 from reclock.sql.queries.coercion import cast, common_type, default_to_text, expect, unified
 from reclock.sql.queries.expressions import (
@@ -287,10 +288,18 @@ def _has_arrays(node: exp.Array) -> bool:
     return any(isinstance(item, exp.Array) for item in node.expressions)
 
 
+_FEW = 16
+"""So many comparisons are as good as a set."""
+
+
 def _is_one_of(value: Planned, values: Sequence[Planned]) -> TypedExpr:
     if len(values) == 1:
         return operator("=", [value, *values])
-    (value, *items), _ = unified([value, *values], "IN")
+    (value, *items), type = unified([value, *values], "IN")
+    if len(items) > _FEW and type.name in LOOKED_UP:
+        constants = [item.value for item in items if isinstance(item, Literal)]
+        if len(constants) == len(items):
+            return call("= any", [value, Literal(tuple(constants), array(type))])
     return balanced("or", [call("=", [value, item]) for item in items])
 
 
