@@ -85,8 +85,7 @@ class PreparedStatement:
         """Raises ``CachedPlanChanged`` if the statement now answers other columns than when it was
         prepared."""
         if self.desc is not None and (
-            desc is None
-            or [type.name for type in desc.types] != [type.name for type in self.desc.types]
+            desc is None or list(map(type_oid, desc.types)) != list(map(type_oid, self.desc.types))
         ):
             raise CachedPlanChanged
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from reclock.adapter.context.advisory_locks import SessionAdvisoryLocks
 from reclock.adapter.context.cancellation import Cancellation
-from reclock.adapter.context.results import Result
+from reclock.adapter.context.results import Result, result_desc
 from reclock.adapter.context.sequences import SessionSequences
 from reclock.adapter.context.users import Users
 from reclock.adapter.context.variables import SessionVariables, checked, configured
@@ -164,7 +164,7 @@ class Session:
         parameters = prepared.bound(values)
         if prepared.parsed is None:
             return Result("")
-        result = self._execute(prepared.parsed, parameters)
+        result = self._execute(prepared.parsed, parameters, prepared)
         if isinstance(result, Result):
             prepared.check_unchanged(result.desc)
         return result
@@ -292,16 +292,23 @@ class Session:
             self.transactions.fail()
             raise
 
-    def _execute(self, parsed: ParsedStatement, parameters: Parameters = NO_PARAMETERS) -> Answer:
-        cluster = self.variables.get("cluster")
-        answer = self.activity.recorded(
-            parsed, self.user, cluster, lambda: self._execute_cancelable(parsed, parameters)
-        )
+    def _execute(
+        self,
+        parsed: ParsedStatement,
+        parameters: Parameters = NO_PARAMETERS,
+        prepared: PreparedStatement | None = None,
+    ) -> Answer:
+        def work() -> Answer:
+            return self._execute_cancelable(parsed, parameters, prepared)
+
+        answer = self.activity.recorded(parsed, self.user, self.variables.get("cluster"), work)
         if not isinstance(answer, Result):
             return answer
         return replace(answer.with_blanks(), zone=self.zone())
 
-    def _execute_cancelable(self, parsed: ParsedStatement, parameters: Parameters) -> Answer:
+    def _execute_cancelable(
+        self, parsed: ParsedStatement, parameters: Parameters, prepared: PreparedStatement | None
+    ) -> Answer:
         self._begin_statement()
         with self.cancellation.in_consensus():
             if isinstance(parsed.node, TransactionStatement):
@@ -312,10 +319,14 @@ class Session:
                     return self.statements.execute(
                         parsed, parameters, self, catalog, self.planner.names_at(catalog)
                     )
-                return self._execute_planned(parsed, parameters)
+                return self._execute_planned(parsed, parameters, prepared)
 
-    def _execute_planned(self, parsed: ParsedStatement, parameters: Parameters) -> Answer:
+    def _execute_planned(
+        self, parsed: ParsedStatement, parameters: Parameters, prepared: PreparedStatement | None
+    ) -> Answer:
         context = self._planned(parsed, parameters)
+        if prepared is not None:  # before the statement has an effect
+            prepared.check_unchanged(result_desc(context.planned.statement))
         return read_from_memory(context) or execute(context.planned.statement, context)
 
     def _planned(self, parsed: ParsedStatement, parameters: Parameters) -> StatementContext:
