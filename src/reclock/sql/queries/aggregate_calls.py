@@ -155,13 +155,18 @@ def collecting_aggregate(
     filter: exp.Expr | None,
     context: ExprContext,
 ) -> TypedExpr:
-    """A document, list or map of the values of a group: ``array_agg`` of documents, values or
-    entries, made one."""
+    """A document, list or map of the values of a group."""
+    argument = collected_argument(name, arguments)
+    return of_collected(name, aggregate_call(node, "array_agg", [argument], filter, context))
+
+
+def collected_argument(name: str, arguments: Sequence[exp.Expr]) -> exp.Expr:
+    """What ``array_agg`` collects for a call of ``name``: documents, values or entries. Raises
+    ``UnknownFunction``, ``UnsupportedSql``."""
     if len(arguments) != COLLECTING_AGGREGATES[name]:
         raise UnknownFunction(name, [])
     if name == "list_agg":
-        values = aggregate_call(node, "array_agg", arguments, filter, context)
-        return as_list(values)
+        return arguments[0]
     *keys, last = arguments
     value = last.this if isinstance(last, exp.Order) else last
     if isinstance(value, exp.Distinct):
@@ -176,15 +181,22 @@ def collecting_aggregate(
         )
     else:
         document = _document("to_jsonb", [value])
-    collected = (
-        exp.Order(this=document, expressions=last.expressions)
-        if isinstance(last, exp.Order)
-        else document
-    )
-    documents = aggregate_call(node, "array_agg", [collected], filter, context)
-    if name == "map_agg":
-        return call("map_build", [documents])
-    return call("object of pairs" if keys else "to_jsonb", [documents])
+    if isinstance(last, exp.Order):
+        return exp.Order(this=document, expressions=last.expressions)
+    return document
+
+
+def of_collected(name: str, collected: TypedExpr) -> TypedExpr:
+    """The value of the call of ``name`` whose arguments are ``collected`` in an array."""
+    match name:
+        case "list_agg":
+            return as_list(collected)
+        case "map_agg":
+            return call("map_build", [collected])
+        case "jsonb_object_agg":
+            return call("object of pairs", [collected])
+        case _:
+            return call("to_jsonb", [collected])
 
 
 def _document(function: str, arguments: list[exp.Expr]) -> exp.Expr:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation
 from typing import Any
 
 from sqlglot import exp
 
 from reclock.algebra.intervals import DAY_US, Interval
-from reclock.algebra.relations import BIGINT, DOUBLE, INTEGER, INTERVAL, ScalarType
+from reclock.algebra.relations import (
+    BIGINT,
+    DOUBLE,
+    INTEGER,
+    INTERVAL,
+    ScalarType,
+    TypeName,
+    numeric,
+)
 from reclock.errors import (
     InvalidFrameOffset,
     InvalidWindow,
@@ -23,7 +32,13 @@ from reclock.plan.functions.aggregates import COUNTS
 from reclock.plan.relational import Frame, FrameOffset, WindowFunction
 from reclock.plan.scalars import Aggregate, Case, Literal
 from reclock.sql.names import fold
-from reclock.sql.queries.aggregate_calls import aggregate, reject_clause
+from reclock.sql.queries.aggregate_calls import (
+    COLLECTING_AGGREGATES,
+    aggregate,
+    collected_argument,
+    of_collected,
+    reject_clause,
+)
 from reclock.sql.queries.coercion import expect, unified
 from reclock.sql.queries.expressions import (
     ExprContext,
@@ -83,9 +98,12 @@ def _window(node: exp.Window, context: ExprContext) -> TypedExpr:
         else (node.this, None)
     )
     name = function_name(called) if isinstance(called, exp.Anonymous) else ""
+    if name in COLLECTING_AGGREGATES:
+        argument = collected_argument(name, called.expressions)
+        collected = _aggregated("array_agg", [argument], order, filter, of, within)
+        return of_collected(name, collected)
     if name in AGGREGATES and name not in ORDERED_SETS:
-        window = _aggregated(name, called.expressions, order, filter, of, within)
-        return _over_nothing(name, window) if _is_empty(of.frame) else window
+        return _aggregated(name, called.expressions, order, filter, of, within)
     if name not in WINDOW_FUNCTIONS and name not in ORDERED_SETS:
         reject_clause("OVER", called, within)
     if name not in WINDOW_FUNCTIONS or filter is not None:
@@ -129,7 +147,7 @@ def _aggregated(
     filter: exp.Expr | None,
     of: InWindow,
     within: ExprContext,
-) -> InWindow:
+) -> TypedExpr:
     if arguments and isinstance(arguments[-1], exp.Order):
         raise UnsupportedSql("aggregate ORDER BY is not implemented for window functions")
     call = aggregate(name, arguments, filter, within, order=order)
@@ -143,9 +161,9 @@ def _aggregated(
         value, *others = values or (Literal(1, INTEGER),)
         only = Case(((call.filter, value),), Literal(None, value.type), value.type)
         values = (only, *others)
-    return replace(
-        of, function=Aggregate(call.function, (), call.type), arguments=values, type=call.type
-    )
+    function = Aggregate(call.function, (), call.type)
+    window = replace(of, function=function, arguments=values, type=call.type)
+    return _over_nothing(name, window) if _is_empty(of.frame) else window
 
 
 def _defined(
@@ -186,7 +204,7 @@ def _frame(spec: exp.WindowSpec, order: Sequence[TypedExpr], context: ExprContex
             f"frame starting from {_PLACES[begins]} row cannot end with {_PLACES[ends]} row"
         )
     start, end = (
-        _bound(bound, side, which, _offset_type(kind, order), context)
+        _bound(bound, side, which, lambda: _offset_type(kind, order), context)
         for bound, side, which in zip((first, last), sides, ("starting", "ending"), strict=True)
     )
     excludes = excluded.name.upper().replace("NO OTHERS", "") if excluded is not None else ""
@@ -204,12 +222,15 @@ def _counts_groups(spec: exp.WindowSpec | None) -> bool:
     return spec is not None and bool(spec.args["kind"].upper() == "GROUPS")
 
 
-def _offset_type(kind: str, order: Sequence[TypedExpr]) -> ScalarType | None:
-    """The type of the frame's offsets; None if there can be none."""
+def _offset_type(kind: str, order: Sequence[TypedExpr]) -> ScalarType:
+    """The type of the frame's offsets. Raises ``InvalidWindow`` and ``UnsupportedSql`` if there can
+    be none."""
     if kind != "RANGE":
         return BIGINT
     if len(order) != 1:
-        return None
+        raise InvalidWindow(
+            "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column"
+        )
     type = order[0].type
     if not type.is_moment and not type.is_number:
         raise UnsupportedSql(f"RANGE with an offset is not supported for column type {type}")
@@ -261,21 +282,19 @@ _FIXED = (float("nan"), float("inf"), float("-inf"))
 
 
 def _bound(
-    bound: Any, side: str, which: str, type: ScalarType | None, context: ExprContext
+    bound: Any, side: str, which: str, type_of: Callable[[], ScalarType], context: ExprContext
 ) -> FrameOffset | None:
     if bound == "UNBOUNDED":
         return None
     if bound == "CURRENT ROW":
         return 0
-    if type is None:
-        raise InvalidWindow(
-            "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column"
-        )
-    value = scalar(bound, context)
+    type, value = type_of(), scalar(bound, context)
     if not isinstance(value, Literal | Untyped):
         raise UnsupportedSql(
             f"frame offset {to_sql(bound)[:80]} that is no constant is not supported"
         )
+    if type.name is TypeName.NUMERIC:
+        value = _of_scale(value, type, side, which)
     offset = expect(value, type, f"frame {which} offset")
     assert isinstance(offset, Literal)
     if offset.value is None:
@@ -287,6 +306,20 @@ def _bound(
     if not size:
         return 0
     return -amount if side == "PRECEDING" else amount
+
+
+def _of_scale(value: Literal | Untyped, type: ScalarType, side: str, which: str) -> Planned:
+    """A distance with as many digits as the values of a numeric have, between which there are the
+    same values."""
+    written: Any = value.text if isinstance(value, Untyped) else value.value
+    try:
+        distance = Decimal(written)
+        is_rounded_down = (side == "PRECEDING") is (which == "starting")
+        rounding = ROUND_FLOOR if is_rounded_down else ROUND_CEILING
+        rounded = distance.quantize(Decimal(1).scaleb(-(type.scale or 0)), rounding)
+    except (InvalidOperation, TypeError, ValueError):  # which no numeric is
+        return value
+    return Literal(rounded, numeric()) if rounded != distance else value
 
 
 def window_call(
