@@ -32,6 +32,8 @@ REFUSED = """
     INSERT INTO pets (id, owner) VALUES (1, 1), (101, 3) ON CONFLICT (id) DO UPDATE SET owner = excluded.owner;
     INSERT INTO owners (id) VALUES (1), (6) ON CONFLICT (id) DO UPDATE SET id = 60;
     TRUNCATE owners;
+    TRUNCATE owners RESTRICT;
+    TRUNCATE owners CASCADE;
     TRUNCATE owners, pets;
     SELECT (SELECT count(*) FROM owners), (SELECT count(*) FROM pets)
 """

@@ -25,7 +25,13 @@ SCRIPT = """
     INSERT INTO t VALUES (1), (2);
     SELECT * FROM t;
     SELECT count(*) FROM copied;
-    DROP TABLE copied
+    DROP TABLE copied;
+    BEGIN;
+    CREATE TABLE begun ();
+    ALTER TABLE begun ADD COLUMN tags int[];
+    INSERT INTO begun VALUES ('{1}');
+    COMMIT;
+    SELECT * FROM begun
 """
 
 

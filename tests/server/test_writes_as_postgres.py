@@ -72,6 +72,42 @@ ELEMENTS = """
     UPDATE lists SET id[1] = 2;
     SELECT * FROM lists ORDER BY id
 """
+FORMS = """
+    CREATE TABLE forms (a serial2, b serial4, c serial8, d int array, e varchar(3) array[4]);
+    INSERT INTO forms AS f (d) VALUES ('{1}');
+    INSERT INTO forms AS f (d) VALUES ('{2}') RETURNING f.a, f.d;
+    CREATE TABLE numbers (x int, y int);
+    INSERT INTO numbers VALUES (1, 2);
+    UPDATE numbers SET (y, x) = (SELECT * FROM numbers);
+    UPDATE numbers SET (y, x) = (SELECT n.* FROM numbers AS n WHERE x > 5);
+    UPDATE numbers SET (y, x) = (SELECT *, 1 FROM numbers);
+    UPDATE numbers SET (y, x) = (SELECT * FROM (SELECT 1) AS one);
+    SELECT * FROM numbers
+"""
+CHANGED = """
+    CREATE TABLE changed (a int, b int[]);
+    PREPARE adds AS INSERT INTO changed (a) VALUES (1) RETURNING *;
+    PREPARE reads AS SELECT b FROM changed;
+    EXECUTE adds;
+    EXECUTE reads;
+    ALTER TABLE changed ALTER COLUMN b TYPE text[], ADD COLUMN c int;
+    EXECUTE adds;
+    EXECUTE reads;
+    SELECT * FROM changed
+"""
+SEQUENCES = """
+    CREATE SEQUENCE s MAXVALUE 20;
+    ALTER SEQUENCE s START WITH 4;
+    ALTER SEQUENCE s INCREMENT BY 2 START WITH 6;
+    SELECT nextval('s');
+    ALTER SEQUENCE s START WITH 8;
+    SELECT nextval('s');
+    ALTER SEQUENCE s RESTART;
+    SELECT nextval('s');
+    CREATE TABLE numbered (id serial, a int);
+    ALTER SEQUENCE numbered_id_seq START WITH 100;
+    INSERT INTO numbered (a) VALUES (1) RETURNING id
+"""
 ON_CONFLICT = """
     CREATE TABLE words (word text PRIMARY KEY, number int UNIQUE, count int NOT NULL DEFAULT 1);
     INSERT INTO words VALUES ('one', 1), ('two', 2) ON CONFLICT (word) DO UPDATE SET count = words.count + 1;
@@ -208,7 +244,7 @@ MESSAGES = ("23502", "23505", "23514", "21000", "42P10")
     "script",
     [
         *(KEYS, OTHER_KEYS, ELEMENTS, ON_CONFLICT, UPDATE, TYPES, EXECUTED),
-        *(ARRAYS, WORDS_OF_TIME, WIDE_NUMBERS, QUERIES_IN_PARENTHESES),
+        *(ARRAYS, WORDS_OF_TIME, WIDE_NUMBERS, QUERIES_IN_PARENTHESES, FORMS, CHANGED, SEQUENCES),
     ],
 )
 def test_statements_answer_as_in_postgresql(

@@ -86,3 +86,8 @@ SELECT a FROM t WHERE a IN (-3,-2,-1,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17
 SELECT a FROM t WHERE a NOT IN (-3,-2,-1,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29)
 SELECT a = ANY ('{-3,-2,-1,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29}') AS i, a = ANY ('{-3,-2,-1,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,NULL}') AS n, a <> ALL ('{-3,-2,-1,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29}') AS x, a = ANY ('{}') AS e, NULL = ANY ('{-3,-2,-1,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29}'::int[]) AS u FROM t
 SELECT lpad(lpad(lpad(lpad(lpad(lpad(b,5,'x'),5,'x'),5,'x'),5,'x'),5,'x'),5,'x') AS l, ((((((((((((a)::text)::int)::text)::int)::text)::int)::text)::int)::text)::int)::text)::int AS c, trunc(trunc(trunc(trunc(trunc(trunc(a::float8 / 3)))))) AS t FROM t
+SELECT format('|%10s|%-5s|%3I|%2$-4L|%%', b, g, 'A b'), format('%2s', b) FROM t
+SELECT @ -5 AS x, @ d AS y, 2 * @ -3 AS z, @ -3 + 1 AS u, - @ 4 AS v, @1.5 AS w FROM t
+SELECT '{1,2}'::int ARRAY AS x, '{a}'::text ARRAY[2] AS y
+SELECT d, a, count(*) FROM t GROUP BY (d, (b, a))
+SELECT f, a, b, count(*) FROM t GROUP BY ROLLUP (f, (a, (b, g)))

@@ -25,3 +25,5 @@ SELECT a, v FROM u LEFT JOIN LATERAL ROWS FROM (generate_series(3, a)) AS s (v) 
 SELECT * FROM generate_series('2024-06-21 17:36', '2024-06-21 19:36', interval '1 hour') AS s(at)
 SELECT generate_subscripts(ARRAY[5, 6, 7], 1, true) AS n, generate_subscripts(ARRAY[[1, 2], [3, 4]], 2, false) AS m
 SELECT n FROM generate_subscripts(ARRAY['a', 'b'], 1, true) AS n
+SELECT ARRAY(SELECT generate_series(1, 4) ORDER BY 1 DESC) AS x, ARRAY(SELECT unnest(ARRAY[3, 1, 2]) AS u ORDER BY u DESC) AS y
+SELECT g, ARRAY(SELECT generate_series(1, a) * 10 ORDER BY 1 DESC) AS x FROM t WHERE a < 4

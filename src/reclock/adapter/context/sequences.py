@@ -67,6 +67,11 @@ class SessionSequences:
         check_restart(value, entry.sequence)
         self._update(entry, lambda _: (SequencePosition(value, is_called=False), None))
 
+    def begin(self, entry: SequenceEntry, value: int) -> None:
+        """Make ``value`` the next one, unless the sequence has begun. Durable at once."""
+        first = SequencePosition(value, is_called=False)
+        self._update(entry, lambda position: (position or first, None))
+
     def forget(self) -> None:
         """Forget the values of ``currval`` and ``lastval``."""
         self._values.clear()

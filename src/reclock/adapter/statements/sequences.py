@@ -55,11 +55,13 @@ def _(statement: AlterSequence, context: AuthorizationContext) -> Requirements:
 @executes(AlterSequence)
 def _(statement: AlterSequence, context: StatementContext) -> Result:
     result = change_catalog(statement, context)
+    catalog, _ = context.transactions.present()
+    entry = catalog.entry(statement.id)
+    assert isinstance(entry, SequenceEntry)
     if statement.restarts_at is not None:
-        catalog, _ = context.transactions.present()
-        entry = catalog.entry(statement.id)
-        assert isinstance(entry, SequenceEntry)
         context.sequences.restart(entry, statement.restarts_at)
+    elif entry.sequence.start != statement.old_start:  # which only RESTART goes back to
+        context.sequences.begin(entry, statement.old_start)
     return result
 
 

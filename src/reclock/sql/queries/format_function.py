@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from reclock.errors import EvaluationError, UnsupportedSql
 
-_PLACE = re.compile(r"%(?:(%)|(?:(\d+)\$)?([sIL])|)")
+_PLACE = re.compile(r"%(?:(%)|(?:(\d+)\$)?(?:(-?)([1-9]\d{0,3}))?([sIL])|)")
 _WRITTEN = {
     "s": "coalesce({}, '')",
     "I": "quote_ident({})",
@@ -31,20 +31,26 @@ def _pieces(text: str, count: int) -> Iterator[str]:
         if text[end : place.start()]:
             yield _quoted(text[end : place.start()])
         end = place.end()
-        percent, position, kind = place.groups()
+        percent, position, is_left, width, kind = place.groups()
         if percent:
             yield "'%'"
         elif kind is None:
             raise UnsupportedSql(
                 f"format with {text[place.start() :][:8]!r} is not supported",
-                hint="use %s, %I, %L, %1$s or %%",
+                hint="use %s, %I, %L, %1$s, %10s, %-10s or %%",
             )
         else:
             last = int(position) if position else last + 1
             if not 1 <= last <= count:
                 raise EvaluationError("too few arguments for format()", sqlstate="22023")
             argument = last + count if kind == "I" else last
-            yield _WRITTEN[kind].format(f"argument{argument}")
+            value = _WRITTEN[kind].format(f"argument{argument}")
+            blanks = f"repeat(' ', {width} - length({value}))"
+            yield (
+                value
+                if width is None
+                else " || ".join((value, blanks) if is_left else (blanks, value))
+            )
     if text[end:]:
         yield _quoted(text[end:])
 

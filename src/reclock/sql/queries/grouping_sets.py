@@ -92,7 +92,9 @@ def _sets(node: exp.Expr, key: Callable[[exp.Expr], TypedExpr]) -> list[list[Typ
     """The sets of keys that one element of GROUP BY stands for."""
 
     def together(node: exp.Expr) -> list[TypedExpr]:
-        return [key(part) for part in (node.expressions if isinstance(node, exp.Tuple) else [node])]
+        if isinstance(node, exp.Tuple):
+            return _concatenated(map(together, node.expressions))
+        return [key(node)]
 
     match node:
         case exp.GroupingSets():

@@ -75,11 +75,15 @@ from reclock.sql.queries.subquery_rows import (
     shown_columns,
     sides_of_equality,
 )
-from reclock.sql.queries.subquery_syntax import ordered_by, unwrapped, without_limit
+from reclock.sql.queries.subquery_syntax import (
+    has_value_of_each_row,
+    ordered_by,
+    unwrapped,
+    without_limit,
+)
 from reclock.sql.syntax.consumption import tracked_copy
 
 _TRUE = Literal(True, BOOLEAN)
-_CUT = ("distinct", "group", "having", "limit", "offset", "with_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,12 +261,7 @@ class SubqueryPlanner:
         """The only column of all rows, in their order."""
         query = unwrapped(node)
         order = query.args.get("order")
-        if (
-            not isinstance(query, exp.Select)
-            or len(query.expressions) != 1
-            or query.is_star
-            or any(query.args.get(clause) for clause in _CUT)
-        ):
+        if not has_value_of_each_row(query):
             elements = self._collected(query, scope)
         else:
             [item] = query.expressions

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 from sqlglot import exp
 
 from reclock.errors import InvalidColumnReference, SqlSyntaxError
 from reclock.sql.parameters import Parameters
 from reclock.sql.queries.around import NOT_ALONE
-from reclock.sql.queries.expressions import reject_unsupported
+from reclock.sql.queries.expressions import function_name, reject_unsupported
 from reclock.sql.queries.limits import limits
+from reclock.sql.queries.row_functions import ROW_FUNCTIONS
 from reclock.sql.syntax.consumption import consume, tracked_copy
 
+_CUT = ("distinct", "group", "having", "limit", "offset", "with_")
 _CLAUSES = {"order": "ORDER BY", "limit": "LIMIT", "offset": "OFFSET"}
 
 
@@ -40,6 +44,24 @@ def inside(node: exp.Subquery) -> exp.Expr:
         if node.args.get(clause):
             query.set(clause, node.args[clause])
     return query
+
+
+def has_value_of_each_row(query: exp.Expr) -> TypeGuard[exp.Select]:
+    """Whether the rows of ``query`` are those of its FROM and WHERE, each with one value."""
+    if not isinstance(query, exp.Select) or len(query.expressions) != 1 or query.is_star:
+        return False
+    if any(query.args.get(clause) for clause in _CUT):
+        return False
+    return not answers_rows(query.expressions[0])
+
+
+def answers_rows(value: exp.Expr) -> bool:
+    """Whether it calls a function of several rows, outside of a subquery."""
+    outside = value.walk(prune=lambda each: isinstance(each, exp.Query))
+    return any(
+        isinstance(expression, exp.Anonymous) and function_name(expression) in ROW_FUNCTIONS
+        for expression in outside
+    )
 
 
 def ordered_by(term: exp.Expr, item: exp.Expr) -> exp.Expr:

@@ -42,6 +42,12 @@ class Reclock(Materialize):
         # A "command" would swallow the rest of its statement unparsed.
         COMMANDS: ClassVar[set[TokenType]] = set()
 
+        # sqlglot takes `@1` for a parameter
+        SINGLE_TOKENS: ClassVar[dict[str, TokenType]] = {
+            **Materialize.Tokenizer.SINGLE_TOKENS,
+            "@": TokenType.SESSION_PARAMETER,
+        }
+
         def _init_core(self) -> TokenizerCore:
             core = super()._init_core()
             core.__class__ = _TokenizerCore

@@ -89,6 +89,7 @@ class QueryParser(CallParser):
         TokenType.RLIKE: lambda self: self.expression(
             exp.BitwiseNot(this=self._parse_term() or self.missing())
         ),
+        TokenType.SESSION_PARAMETER: lambda self: self._call_of_operand("abs"),  # `@`
         TokenType.PIPE_SLASH: lambda self: self._call_of_operand("sqrt"),
         TokenType.DPIPE_SLASH: lambda self: self._call_of_operand("cbrt"),
     }

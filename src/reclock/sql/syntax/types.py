@@ -43,6 +43,13 @@ class TypeParser(WordParser):
             TokenType.L_BRACKET, TokenType.R_BRACKET
         ):
             return exp.DataType(this=exp.DType.ARRAY, expressions=[kind], nested=True)
+        if is_type and self._match(TokenType.ARRAY):  # with a size or without
+            kind = exp.DataType(this=exp.DType.ARRAY, expressions=[kind], nested=True)
+            if self._match_pair(TokenType.L_BRACKET, TokenType.NUMBER) and not self._match(
+                TokenType.R_BRACKET
+            ):
+                self.raise_error("Expected ]")
+            return kind
         while is_type and self._match_pair(TokenType.L_BRACKET, TokenType.NUMBER):
             if not self._match(TokenType.R_BRACKET):
                 self.raise_error("Expected ]")

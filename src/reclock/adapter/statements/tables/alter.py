@@ -102,7 +102,11 @@ def _rewrite(statement: AlterTable, context: StatementContext) -> Result:
 
     def work(transaction: Transaction) -> Result:
         schema = arrow_schema(rewrite.rows.desc, with_updates=False)
-        rows = read_all(run_query(context, rewrite.rows, transaction), schema)
+        rows = (
+            read_all(run_query(context, rewrite.rows, transaction), schema)
+            if context.catalog.relation(statement.id).desc.columns
+            else schema.empty_table()
+        )
         id = transaction.replace(statement.id, definition)
         catalog = context.transactions.temporary.over(transaction.definitions.catalog)
         table = catalog.relation(id)

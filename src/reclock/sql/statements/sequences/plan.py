@@ -50,7 +50,13 @@ def alter_sequence(
     if restart is not None:
         restarts_at = sequence.start if restart is True else int(restart.name)
         check_restart(restarts_at, sequence)
-    return AlterSequence(entry.id, entry.name, sequence_text(entry.name, sequence), restarts_at)
+    return AlterSequence(
+        entry.id,
+        entry.name,
+        sequence_text(entry.name, sequence),
+        restarts_at,
+        entry.sequence.start,
+    )
 
 
 def _owned(
@@ -85,10 +91,12 @@ class CreateSequence:
 
 @dataclass(frozen=True, slots=True)
 class AlterSequence:
-    """``restarts_at`` is the value that comes next, if the statement says one."""
+    """``restarts_at`` is the value that comes next, if the statement says one. ``old_start`` is the
+    first value of a sequence that has not begun."""
 
     id: GlobalId
     name: QualifiedName
     create_sql: str
     restarts_at: int | None
+    old_start: int
     tag: str = "ALTER SEQUENCE"

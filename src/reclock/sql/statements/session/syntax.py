@@ -110,6 +110,8 @@ def _setting(parser: StatementParser) -> exp.Expr:
     if parser.accept_token(TokenType.DASH):
         number = (parser.number() or parser.missing()).name
         return exp.Literal(this=f"-{number}", is_string=False)
+    if parser.accept_token(TokenType.PLUS):
+        return parser.number() or parser.missing()
     literal = parser.string() or parser.number() or parser.boolean()
     return literal or parser.any_name() or parser.missing()
 

@@ -86,8 +86,8 @@ def _columns_of(query: exp.Expr, count: int) -> list[exp.Expr]:
     else:  # VALUES
         columns = query.expressions[0].expressions
     if any(column.is_star for column in columns):
-        raise UnsupportedSql("* is not supported in a subquery in SET", hint="name the columns")
-    if len(columns) != count:
+        query = _of_width(query, count)
+    elif len(columns) != count:
         raise SqlSyntaxError("number of columns does not match number of values")
     called = [exp.to_identifier(f"column{i + 1}") for i in range(count)]
     alias = exp.TableAlias(this=exp.to_identifier("row"), columns=called)
@@ -99,3 +99,15 @@ def _columns_of(query: exp.Expr, count: int) -> list[exp.Expr]:
         )
         for column in called
     ]
+
+
+def _of_width(query: exp.Expr, width: int) -> exp.Expr:
+    """The rows of ``query``; planning it raises if it has not so many columns."""
+    rows = exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier("row")))
+    nothing = exp.select(*(exp.Null() for _ in range(width)), copy=False)
+    return exp.union(
+        exp.select(exp.Star(), copy=False).from_(rows, copy=False),
+        nothing.where(exp.false(), copy=False),
+        distinct=False,
+        copy=False,
+    )

@@ -19,7 +19,7 @@ from reclock.sql.statements.sequences.calls import sequence_named
 from reclock.sql.statements.sequences.definitions import define_sequence, sequence_text
 from reclock.sql.statements.sequences.syntax import SequenceOptions
 from reclock.sql.statements.tables.syntax import CreateTableStatement, TableColumn
-from reclock.sql.syntax.consumption import tracked_copy
+from reclock.sql.syntax.consumption import consume, tracked_copy
 
 _SERIAL = {
     "smallserial": exp.DType.SMALLINT,
@@ -60,6 +60,7 @@ def name_sequences(
                     f'"{table.item}"',
                     sqlstate="42601",
                 )
+            consume(column.args["kind"])
             column.set("kind", exp.DataType(this=serial, nested=False))
         preferred = table.sibling(f"{table.item}_{fold(column.this)}_seq")
         if options is not None and options.args.get("name") is not None:

@@ -28,13 +28,13 @@ from reclock.sql.queries.assignment import assign
 from reclock.sql.queries.attach import attach
 from reclock.sql.queries.coercion import coerce
 from reclock.sql.queries.context import Context
-from reclock.sql.queries.expressions import ExprContext, function_name, scalar
+from reclock.sql.queries.expressions import ExprContext, scalar
 from reclock.sql.queries.planned import TypedExpr, scalars_of
 from reclock.sql.queries.query import new_context, plan_query
-from reclock.sql.queries.row_functions import ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope
 from reclock.sql.queries.session_functions import answered
 from reclock.sql.queries.subqueries import SubqueryPlanner
+from reclock.sql.queries.subquery_syntax import answers_rows
 from reclock.sql.session_zone import planned_in
 from reclock.sql.statements.sequences.calls import sequence_named
 from reclock.sql.statements.tables.computed import with_computed
@@ -63,6 +63,7 @@ from reclock.sql.statements.tables.targets import (
     plan_returning_written,
     target_columns,
 )
+from reclock.sql.syntax.consumption import consume
 from reclock.sql.syntax.places import at
 
 
@@ -86,6 +87,8 @@ def insert(node: InsertStatement, catalog: PlannerCatalog, session: SessionNames
 def plan_insert(node: InsertStatement, context: Context) -> Modify:
     catalog, session = context.catalog, context.session
     table = table_named(node.this, catalog, session)
+    if (alias := node.this.args.get("alias")) is not None:
+        consume(alias)  # which only RETURNING and ON CONFLICT could name
     positions = target_columns(node.args.get("columns"), table)
     plan, generated, is_assigned = _source_rows(node, positions, table, context)
     assigned: dict[int, Any] = {}
@@ -197,7 +200,7 @@ def plan_update(node: UpdateStatement, context: Context) -> Modify:
     table = table_named(node.this, context.catalog, context.session)
     assigned = assigned_values(node.args["assignments"], table, node.this)
     positions, values = list(assigned), list(assigned.values())
-    if any(_answers_rows(value) for value in values):
+    if any(map(answers_rows, values)):
         raise UnsupportedSql("set-returning functions are not allowed in UPDATE")
     width = len(table.desc)
     hints: list[ScalarType | None] = [None] * width
@@ -253,25 +256,22 @@ def truncate(node: TruncateStatement, catalog: PlannerCatalog, session: SessionN
     for name in node.args["names"]:
         emptied = delete(DeleteStatement(this=name), catalog, session)
         emptied_tables[emptied.table] = emptied
-    for key in keys_into(emptied_tables, catalog):
+    while keys := keys_into(emptied_tables, catalog):
+        key = keys[0]
+        if node.args.get("behavior") == "CASCADE":
+            cascaded = delete(DeleteStatement(this=key.table.name.to_table()), catalog, session)
+            emptied_tables[cascaded.table] = cascaded
+            continue
         raise UnsupportedSql(
             "cannot truncate a table referenced in a foreign key constraint",
             detail=f'Table "{key.table.name.item}" references "{key.target.name.item}".',
-            hint=f'Truncate table "{key.table.name.item}" at the same time.',
+            hint=f'Truncate table "{key.table.name.item}" at the same time, or use TRUNCATE ... '
+            "CASCADE.",
         )
     return Truncate(tuple(emptied_tables.values()))
 
 
 # --- parts ---
-
-
-def _answers_rows(value: exp.Expr) -> bool:
-    """Whether it calls a function of several rows, outside of a subquery."""
-    outside = value.walk(prune=lambda each: isinstance(each, exp.Query))
-    return any(
-        isinstance(expression, exp.Anonymous) and function_name(expression) in ROW_FUNCTIONS
-        for expression in outside
-    )
 
 
 def _values(

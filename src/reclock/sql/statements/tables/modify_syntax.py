@@ -59,9 +59,11 @@ class DeleteStatement(Statement):
     }
 
 
-@written_as("TRUNCATE TABLE {names}")
+@written_as("TRUNCATE TABLE {names} {behavior}")
 class TruncateStatement(Statement):
-    arg_types: ClassVar[dict[str, bool]] = {"names": True}
+    """``behavior`` is ``CASCADE``, ``RESTRICT`` or absent."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"names": True, "behavior": False}
 
 
 def changed_table(parser: StatementParser) -> exp.Table:
@@ -165,4 +167,5 @@ def returning(parser: StatementParser) -> list[exp.Expr] | None:
 @parses("TRUNCATE")
 def truncate(parser: StatementParser) -> TruncateStatement:
     parser.accept("TABLE")
-    return TruncateStatement(names=parser.comma_list(StatementParser.table_name))
+    names = parser.comma_list(StatementParser.table_name)
+    return TruncateStatement(names=names, behavior=parser.drop_behavior())
