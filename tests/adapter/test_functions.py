@@ -309,7 +309,9 @@ def test_a_mistake_in_a_body_is_found_at_its_place(environment: Environment) -> 
     with pytest.raises(SqlSyntaxError) as error:
         run(session, text)
     assert error.value.position == text.index("t $body$") + 1
-    with pytest.raises(ReclockError, match=r'"pg_catalog\.lower" already exists'):
+    with pytest.raises(
+        ReclockError, match='function "lower" already exists with same argument types'
+    ):
         run(session, "CREATE FUNCTION lower(a int) RETURNS int RETURN a")
 
 

@@ -172,7 +172,7 @@ def test_truncate_empties_each_table_once(world: World) -> None:
         ("INSERT INTO t (a, a) VALUES (1, 2)", "42701", 'column "a" specified more than once'),
         ("UPDATE t SET a = 1, a = 2", "42601", 'multiple assignments to same column "a"'),
         ("UPDATE t SET z = 1", "42703", 'column "z" of relation "t" does not exist'),
-        ("INSERT INTO v VALUES (1)", "42809", '"reclock.public.v" is not a table'),
+        ("INSERT INTO v VALUES (1)", "42809", '"v" is not a table'),
         ("DELETE FROM mz_sources", "42501", None),
         ("DELETE FROM nowhere", "42P01", None),
         ("INSERT INTO t (a) VALUES (1) RETURNING count(*)", "42803", None),

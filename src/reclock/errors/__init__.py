@@ -10,6 +10,7 @@ from reclock.errors.extras import *  # noqa: F403
 from reclock.errors.files import *  # noqa: F403
 from reclock.errors.names import quoted_name as quoted_name
 from reclock.errors.names import unquoted_name as unquoted_name
+from reclock.errors.names import with_article as with_article
 from reclock.errors.privileges import *  # noqa: F403
 from reclock.errors.processes import *  # noqa: F403
 from reclock.errors.root import *  # noqa: F403

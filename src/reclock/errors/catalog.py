@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reclock.errors.names import quoted_name
+from reclock.errors.names import item_name, quoted_name, with_article
 from reclock.errors.root import ReclockError
 
 
@@ -121,9 +121,19 @@ class DuplicateObject(ReclockError):
     sqlstate = "42710"
 
     def __init__(self, kind: str, name: str) -> None:
-        super().__init__(f"{kind} {quoted_name(name)} already exists")
         self.kind, self.name = kind, name
         self.sqlstate = _DUPLICATES.get(kind, self.sqlstate)
+        written, detail = f"{kind} {quoted_name(name)} already exists", None
+        if self.sqlstate == "42P07":
+            written = f'relation "{item_name(name)}" already exists'
+            detail = f"{quoted_name(name)} is {with_article(kind)}"
+        elif kind == "function":
+            function = item_name(name).partition("(")[0]
+            written = f'function "{function}" already exists with same argument types'
+            detail = f"it is {quoted_name(name)}"
+        elif kind == "type":
+            written = f'type "{item_name(name)}" already exists'
+        super().__init__(written, detail=detail)
 
 
 _DUPLICATES = {
@@ -179,9 +189,10 @@ class DependentObjects(ReclockError):
 
     sqlstate = "2BP01"
 
-    def __init__(self, kind: str, name: str, dependents: list[str]) -> None:
+    def __init__(self, kind: str, name: str, dependents: list[str], *, of: str = "") -> None:
+        """``of`` is the table of a column or constraint, as in ``of table t``."""
         super().__init__(
-            f"cannot drop {kind} {quoted_name(name)} because other objects depend on it",
+            f"cannot drop {kind} {item_name(name)}{of and f' {of}'} because other objects depend on it",
             detail="; ".join(f"{quoted_name(dependent)} depends on it" for dependent in dependents),
             hint="use DROP ... CASCADE to drop the dependent objects too",
         )

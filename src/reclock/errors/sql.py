@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reclock.errors.functions_elsewhere import WRITTEN_INSTEAD
-from reclock.errors.names import quoted_name
+from reclock.errors.names import item_name, quoted_name, with_article
 from reclock.errors.root import ReclockError
 
 
@@ -17,6 +17,17 @@ class SqlSyntaxError(ReclockError):
     ) -> None:
         super().__init__(message, hint=hint)
         self.position = position
+
+
+class SubqueryWidth(SqlSyntaxError):
+    """A subquery has another number of columns than its place takes."""
+
+
+class UnequalRows(SqlSyntaxError):
+    """Two rows that are compared have different numbers of values."""
+
+    def __init__(self) -> None:
+        super().__init__("unequal number of entries in row expressions")
 
 
 class UnsupportedSql(ReclockError):
@@ -39,14 +50,17 @@ class ExperimentalFeature(ReclockError):
 
 
 class UnknownRelation(ReclockError):
-    """The catalog has no relation of that name."""
+    """The catalog has no relation of that name. The code is `42704` for an index that would be
+    dropped."""
 
     sqlstate = "42P01"
-    wording = "relation {} does not exist"
+    wording = "{1} {0} does not exist"
 
-    def __init__(self, name: str, *, hint: str | None = None) -> None:
-        super().__init__(self.wording.format(quoted_name(name)), hint=hint)
+    def __init__(self, name: str, *, kind: str = "relation", hint: str | None = None) -> None:
+        super().__init__(self.wording.format(quoted_name(name), kind), hint=hint)
         self.name = name
+        if kind == "index":
+            self.sqlstate = "42704"
 
 
 class NotInFromClause(UnknownRelation):
@@ -154,7 +168,10 @@ class UnknownFunction(ReclockError):
 
     sqlstate = "42883"
 
-    def __init__(self, name: str, argument_types: list[str], *, hint: str | None = None) -> None:
+    def __init__(
+        self, name: str, argument_types: list[str] | None, *, hint: str | None = None
+    ) -> None:
+        """``argument_types`` is None where a function is named without any."""
         if hint is None:
             instead = WRITTEN_INSTEAD.get(name)
             hint = (
@@ -163,8 +180,13 @@ class UnknownFunction(ReclockError):
                 else "no function matches the given name and argument types; you might need to add "
                 "explicit casts"
             )
-        super().__init__(f"function {name}({', '.join(argument_types)}) does not exist", hint=hint)
-        self.name, self.argument_types = name, argument_types
+        super().__init__(
+            f"could not find a function named {quoted_name(name)}"
+            if argument_types is None
+            else f"function {name}({', '.join(argument_types)}) does not exist",
+            hint=hint,
+        )
+        self.name, self.argument_types = name, argument_types or []
 
 
 class InvalidFunction(ReclockError):
@@ -306,16 +328,13 @@ class WrongObjectType(ReclockError):
 
     sqlstate = "42809"
 
-    def __init__(self, name: str, expected: str, actual: str) -> None:
+    def __init__(self, name: str, expected: str, actual: str, *, hint: str | None = None) -> None:
         super().__init__(
-            f"{quoted_name(name)} is not {_with_article(expected)}",
-            detail=f"it is {_with_article(actual)}",
+            f'"{item_name(name)}" is not {with_article(expected)}',
+            detail=f"{quoted_name(name)} is {with_article(actual)}",
+            hint=hint,
         )
         self.name, self.expected, self.actual = name, expected, actual
-
-
-def _with_article(kind: str) -> str:
-    return f"an {kind}" if kind.startswith("index") else f"a {kind}"
 
 
 class OverRequired(ReclockError):
@@ -333,10 +352,18 @@ class NotAnAggregate(ReclockError):
 
     sqlstate = "42809"
 
-    def __init__(self, clause: str, name: str) -> None:
+    def __init__(self, clause: str, name: str, message: str = "") -> None:
         window = " a window function nor" if clause == "OVER" else ""
-        super().__init__(f"{clause} specified, but {name} is not{window} an aggregate function")
+        super().__init__(
+            message or f"{clause} specified, but {name} is not{window} an aggregate function"
+        )
         self.clause, self.name = clause, name
+
+    @classmethod
+    def of_count(cls) -> NotAnAggregate:
+        """``count()``, which looks like a plain function."""
+        message = "count(*) must be used to call a parameterless aggregate function"
+        return cls("", "count", message)
 
 
 class NotComposite(ReclockError):
@@ -344,8 +371,13 @@ class NotComposite(ReclockError):
 
     sqlstate = "42809"
 
-    def __init__(self, type: str) -> None:
-        super().__init__(f"type {type} is not composite", hint="only records have fields")
+    def __init__(self, type: str, field: str = "") -> None:
+        super().__init__(
+            f"column notation .{field} applied to type {type}, which is not a composite type"
+            if field
+            else f"type {type} is not composite",
+            hint="only records have fields",
+        )
         self.type = type
 
 

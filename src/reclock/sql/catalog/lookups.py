@@ -16,10 +16,11 @@ from reclock.errors import (
     UnsupportedSql,
     WrongObjectType,
     quoted_name,
+    with_article,
 )
 from reclock.sql.catalog.entries import DomainEntry, Entry, QuarantinedEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.names import SessionNames, parts
+from reclock.sql.names import SessionNames, nearest, parts
 from reclock.sql.syntax import nodes
 
 _TYPES = {
@@ -38,6 +39,7 @@ _TYPES = {
 }
 
 
+_DROPPED_RELATIONS = ("SOURCE", "TABLE", "VIEW", "MATERIALIZED VIEW", "INDEX", "SEQUENCE")
 _ALSO_TABLES = (ItemType.VIEW, ItemType.SEQUENCE)
 
 
@@ -88,11 +90,11 @@ def find_object(
         if kind == "FUNCTION":
             written, _, types = name[-1].removesuffix(")").partition("(")
             raise UnknownFunction(
-                written, [types] if types else [], hint="SHOW FUNCTIONS lists the functions"
+                written, [types] if types else None, hint="SHOW FUNCTIONS lists the functions"
             )
         if kind == "DOMAIN":
             raise UnknownObject("type", ".".join(name))
-        if kind in ("INDEX", "SINK", "SECRET", "CONNECTION", "SEQUENCE", "TYPE"):
+        if kind in ("SINK", "SECRET", "CONNECTION", "TYPE"):
             raise UnknownObject(kind.lower(), ".".join(name))
         catalog.resolve(name, session)
         raise UnknownRelation(".".join(name))
@@ -101,8 +103,27 @@ def find_object(
         kind == "DOMAIN" and not isinstance(entry, DomainEntry)
     )
     if entry.type is not _TYPES[kind] or is_other:
-        raise WrongObjectType(str(entry.name), kind.lower(), entry.type.value.replace("_", " "))
+        actual = "materialized view" if is_materialized else entry.type.value.replace("_", " ")
+        raise WrongObjectType(str(entry.name), kind.lower(), actual)
     return entry
+
+
+def find_dropped(
+    name: tuple[str, ...], kind: str, catalog: PlannerCatalog, session: SessionNames
+) -> Entry:
+    """The item of that name and kind, which DROP names. Raises as ``find_object``."""
+    if kind in _DROPPED_RELATIONS and find_named(name, kind, catalog, session) is None:
+        if len(name) > 1:
+            catalog.scope(name[:-1], session)
+        among = (entry.name.item for entry in catalog.relations() if entry.type is _TYPES[kind])
+        raise UnknownRelation(".".join(name), kind=kind.lower(), hint=nearest(name[-1], among))
+    try:
+        return find_object(name, kind, catalog, session, may_be_quarantined=True)
+    except WrongObjectType as error:
+        if error.actual.upper() not in _TYPES:
+            raise
+        hint = f"use DROP {error.actual.upper()} to remove {with_article(error.actual)}"
+        raise WrongObjectType(error.name, error.expected, error.actual, hint=hint) from None
 
 
 def dependents_closure(

@@ -13,7 +13,6 @@ from reclock.errors import (
     AggregateNotAllowed,
     InvalidColumnReference,
     NotAnAggregate,
-    SqlSyntaxError,
     TypeMismatch,
     UnknownFunction,
     UnsupportedSql,
@@ -72,7 +71,10 @@ def reject_clause(clause: str, called: exp.Expr, context: ExprContext) -> NoRetu
             "expressions", [each for written in plain.expressions for each in _plain(written)]
         )
     scalar(plain, context)
-    raise NotAnAggregate(clause, function_name(called) if isinstance(called, exp.Anonymous) else "")
+    with at(called):
+        raise NotAnAggregate(
+            clause, function_name(called) if isinstance(called, exp.Anonymous) else ""
+        )
 
 
 def _plain(argument: exp.Expr) -> list[exp.Expr]:
@@ -110,7 +112,7 @@ def _called(
     context: ExprContext,
 ) -> TypedExpr:
     within = replace(context, takes_aggregates=False, clause=_IN_AGGREGATE)
-    with at(node, UnknownFunction):
+    with at(node, UnknownFunction, NotAnAggregate):
         called = AggregateCall(aggregate(name, arguments, filter, within))
     check_level(node, called, context.scope)
     if not context.takes_aggregates:
@@ -221,10 +223,10 @@ def aggregate(
         arguments = arguments[0].expressions
     if len(arguments) == 1 and isinstance(arguments[0], exp.Star):
         if name != "count" or is_distinct:
-            raise UnknownFunction(name, ["*"])
+            raise UnknownFunction(name, ["*"] if is_distinct else [])
         arguments = []
     elif not arguments and name == "count":
-        raise SqlSyntaxError("count(*) must be used to call a parameterless aggregate function")
+        raise NotAnAggregate.of_count()
     values = [scalar(argument, within) for argument in arguments]
     check_unique(name, values)
     if len(values) != SORTED.get(name, len(values)):

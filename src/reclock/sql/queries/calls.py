@@ -12,6 +12,7 @@ from reclock.errors import (
     AggregateNotAllowed,
     NotComposite,
     OverRequired,
+    SubqueryWidth,
     UnknownFunction,
     UnsupportedSql,
     WithinGroupRequired,
@@ -78,7 +79,9 @@ def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
     if name == "row":
         return record_of(list(map(default_to_text, row_values(arguments, context))))
     values = special_arguments(name, [scalar(argument, context) for argument in arguments])
-    if (value := special_call(Called(name, arguments, values, context))) is not None:
+    with at(node, UnknownFunction):
+        value = special_call(Called(name, arguments, values, context))
+    if value is not None:
         return value
     with at(node):
         try:
@@ -108,12 +111,14 @@ def _of_rows(
     query = _query(arguments)
     if query is not None:
         if name in ("array", "list"):
-            rows = context.subqueries.array(query, context.scope)
+            with at(node, SubqueryWidth):
+                rows = context.subqueries.array(query, context.scope)
             return list_of_rows(rows) if name == "list" else rows
         if name == "map":
             return map_of_rows(context.subqueries.array(_of_whole_rows(query), context.scope))
     if name in ORDERED_SETS:
-        raise WithinGroupRequired(name)
+        with at(node):
+            raise WithinGroupRequired(name)
     if name in COLLECTING_AGGREGATES:
         return collecting_aggregate(node, name, arguments, None, context)
     if name in AGGREGATES:
@@ -223,7 +228,8 @@ def _qualified_function(node: exp.Dot, context: ExprContext) -> Planned:
             return scalar(column, context)
         value = typed(node.this, context)
         if not is_record(value):
-            raise NotComposite(str(value.type))
+            with at(node.this):
+                raise NotComposite(str(value.type), fold(node.expression))
         return field(value, fold(node.expression))
     raise UnsupportedSql(f"expression {to_sql(node)[:80]} is not supported")
 

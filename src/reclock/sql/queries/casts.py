@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 from sqlglot import exp
 
 from reclock.algebra.relations import (
@@ -27,7 +29,7 @@ from reclock.sql.queries.overloads import call
 from reclock.sql.queries.planned import Planned, TypedExpr, Untyped
 from reclock.sql.queries.type_names import element_limit, moment_limit, scalar_type, text_limit
 from reclock.sql.syntax.consumption import consume
-from reclock.sql.syntax.places import at
+from reclock.sql.syntax.places import at, place_of_word
 
 
 @scalar.register
@@ -59,7 +61,10 @@ def _cast(node: exp.Cast, context: ExprContext) -> TypedExpr:
         return _array_of(node.this, node.args["to"], target, context)
     operand = scalar(node.this, context)
     is_constant = isinstance(node.this, exp.Literal)
-    with at(node.this) if is_constant else at(node, CannotCast, sign="::"):
+    with (
+        at(node.this) if is_constant else nullcontext(),
+        at(node, CannotCast, place=place_of_word),
+    ):
         return cast_to(operand, target, context)
 
 

@@ -26,6 +26,7 @@ from reclock.algebra.relations import (
 from reclock.errors import (
     ReclockError,
     TypeMismatch,
+    UnknownOperator,
 )
 from reclock.plan.functions import common_type as common_of
 from reclock.plan.functions import is_implicit, resolve_cast
@@ -356,7 +357,9 @@ def default_to_text(value: Planned) -> TypedExpr:
 
 def equal(a: E, b: E) -> E:
     """``a = b`` in their common type."""
-    type = operand_of([a.type, b.type]) or common_type([a.type, b.type], "=")
+    type = operand_of([a.type, b.type]) or common_of([a.type, b.type])
+    if type is None:
+        raise UnknownOperator("=", [str(side.type.unconstrained) for side in (a, b)])
     return Call("=", (comparable(coerce(a, type)), comparable(coerce(b, type))), BOOLEAN)
 
 

@@ -15,7 +15,9 @@ from reclock.errors import (
     NotComposite,
     NotInFromClause,
     SqlSyntaxError,
+    SubqueryWidth,
     UnknownColumn,
+    UnknownFunction,
     UnknownParameter,
     UnsupportedSql,
 )
@@ -39,7 +41,7 @@ from reclock.sql.queries.record_values import fields, is_record, record_of, whol
 from reclock.sql.queries.scope import Scope
 from reclock.sql.syntax.consumption import unsupported_clause
 from reclock.sql.syntax.dialect import to_sql
-from reclock.sql.syntax.places import at
+from reclock.sql.syntax.places import at, place_of_word
 
 
 class Subqueries(Protocol):
@@ -288,7 +290,9 @@ def _case(node: exp.Case, context: ExprContext) -> TypedExpr:
 @scalar.register
 def _extract(node: exp.Extract, context: ExprContext) -> TypedExpr:
     field = Literal(node.this.name.lower(), TEXT)
-    return call("extract", [field, scalar(node.expression, context)])
+    value = scalar(node.expression, context)
+    with at(node, UnknownFunction, place=place_of_word):
+        return call("extract", [field, value])
 
 
 # --- records ---
@@ -339,7 +343,8 @@ def _tuple(node: exp.Tuple, context: ExprContext) -> TypedExpr:
 
 @scalar.register
 def _subquery(node: exp.Subquery, context: ExprContext) -> TypedExpr:
-    return context.subqueries.value(node, context.scope)
+    with at(node, SubqueryWidth):
+        return context.subqueries.value(node, context.scope)
 
 
 @scalar.register

@@ -23,6 +23,9 @@ from reclock.errors import (
     ArrayRequired,
     IndeterminateType,
     SqlSyntaxError,
+    SubqueryWidth,
+    TypeMismatch,
+    UnequalRows,
     UnknownFunction,
     UnknownOperator,
     UnsupportedSql,
@@ -58,7 +61,7 @@ from reclock.sql.queries.record_values import has_no_nulls, has_only_nulls, is_r
 from reclock.sql.syntax.collations import check_collation
 from reclock.sql.syntax.consumption import consume, tracked_copy
 from reclock.sql.syntax.dialect import to_sql
-from reclock.sql.syntax.places import at
+from reclock.sql.syntax.places import at, place_of_word
 
 OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "+",
@@ -141,7 +144,7 @@ def _binary(node: exp.Binary, context: ExprContext) -> TypedExpr:
     reject_unsupported(node, "this", "expression", "typed", "safe", "negate")
     name = OPERATORS[type(node)]
     symbol = WRITTEN_OPERATORS.get(type(node), name)
-    with at(node, UnknownOperator, ArrayRequired, sign=symbol):
+    with at(node, UnknownOperator, ArrayRequired, SubqueryWidth, UnequalRows, sign=symbol):
         if isinstance(node.expression, exp.Any | exp.All) or _is_all(node.expression):
             return _quantified(node, context)
         result = _applied(node, name, symbol, context)
@@ -149,6 +152,7 @@ def _binary(node: exp.Binary, context: ExprContext) -> TypedExpr:
 
 
 def _applied(node: exp.Binary, name: str, symbol: str, context: ExprContext) -> TypedExpr:
+    negate = bool(node.args.get("negate"))
     left, right = _operand(node.this), _operand(node.expression)
     left_row, right_row = row_items(left), row_items(right)
     if left_row is not None and name in ROW_COMPARISONS and isinstance(right, exp.Subquery):
@@ -170,7 +174,12 @@ def _applied(node: exp.Binary, name: str, symbol: str, context: ExprContext) -> 
         name = _OF_ARRAYS.get(name, name)
     elif any(value.type is not None and value.type.is_range for value in values):
         name = _OF_RANGES.get(name, name)
-    return operator(name, values, symbol)
+    sign = _SIGNS.get(symbol, symbol)
+    return operator(name, values, f"!{sign}" if symbol in _SIGNS and negate else sign)
+
+
+_SIGNS = {"LIKE": "~~", "ILIKE": "~~*"}
+"""How messages write an operator that is a word."""
 
 
 for _kind in OPERATORS:
@@ -194,7 +203,7 @@ def _rows_compared(
 ) -> TypedExpr:
     left_values, right_values = row_values(left, context), row_values(right, context)
     if len(left_values) != len(right_values):
-        raise SqlSyntaxError("unequal number of entries in row expressions")
+        raise UnequalRows()
     if not left_values:
         raise UnsupportedSql("cannot compare rows of zero length")
     return row_comparison(name, left_values, right_values)
@@ -238,11 +247,8 @@ def _quantified(node: exp.Binary, context: ExprContext) -> TypedExpr:
         return balanced("or" if is_any else "and", compared)
     is_negated = bool(node.args.get("negate"))
     operand = scalar(node.this, context)
-    result = operator(
-        f"{name} {'any' if is_any != is_negated else 'all'}",
-        [operand, _array_beside(operand, items, context)],
-        name,
-    )
+    function = f"{name} {'any' if is_any != is_negated else 'all'}"
+    result = _beside_array(function, name, operand, _array_beside(operand, items, context))
     return negated(result) if is_negated else result
 
 
@@ -271,8 +277,19 @@ def _is_member(operand: Planned, among: exp.Expr, context: ExprContext) -> Typed
             return balanced("or", [operator("=", [operand, item]) for item in items])
         if not any(item.type is not None and item.type.dimensions for item in items):
             return _is_one_of(operand, items)
-        return operator("= any", [operand, call("array", items)])
-    return operator("= any", [operand, _array_beside(operand, among, context)])
+        return _beside_array("= any", "=", operand, call("array", items))
+    return _beside_array("= any", "=", operand, _array_beside(operand, among, context))
+
+
+def _beside_array(function: str, name: str, operand: Planned, array: Planned) -> TypedExpr:
+    """Whether the operator ``name`` holds for any, or all, of the elements."""
+    try:
+        return operator(function, [operand, array], name)
+    except UnknownOperator as error:
+        if array.type is None or array.type.element is None:
+            raise
+        element = str(array.type.element.unconstrained)
+        raise UnknownOperator(name, [error.argument_types[0], element]) from error
 
 
 def _array_beside(operand: Planned, node: exp.Expr, context: ExprContext) -> Planned:
@@ -295,7 +312,12 @@ _FEW = 16
 def _is_one_of(value: Planned, values: Sequence[Planned]) -> TypedExpr:
     if len(values) == 1:
         return operator("=", [value, *values])
-    (value, *items), type = unified([value, *values], "IN")
+    try:
+        (value, *items), type = unified([value, *values], "IN")
+    except TypeMismatch:
+        for item in values:
+            operator("=", [value, item])  # raises for the first that is not comparable
+        raise
     if len(items) > _FEW and type.name in LOOKED_UP:
         constants = [item.value for item in items if isinstance(item, Literal)]
         if len(constants) == len(items):
@@ -306,10 +328,11 @@ def _is_one_of(value: Planned, values: Sequence[Planned]) -> TypedExpr:
 @scalar.register
 def _array(node: exp.Array, context: ExprContext) -> TypedExpr:
     if not node.expressions:
-        raise IndeterminateType(
-            "cannot determine type of empty array",
-            hint="cast it to the type it shall have, as in '{}'::integer[]",
-        )
+        with at(node):
+            raise IndeterminateType(
+                "cannot determine type of empty array",
+                hint="cast it to the type it shall have, as in '{}'::integer[]",
+            )
     items = [scalar(item, context) for item in node.expressions]
     try:
         return call("array", items)
@@ -397,12 +420,18 @@ def _negate(node: exp.Neg, context: ExprContext) -> TypedExpr:
             fit(value.copy_negate() if isinstance(value, Decimal) else -value, operand.type),
             operand.type,
         )
-    return operator("negate", [operand], "-")
+    with at(node, UnknownOperator, place=place_of_word):
+        return operator("negate", [operand], "-")
 
 
 @scalar.register
 def _bitwise_not(node: exp.BitwiseNot, context: ExprContext) -> TypedExpr:
-    return operator("#", [scalar(node.this, context), Literal(-1, SMALLINT)], "~")
+    operand = scalar(node.this, context)
+    try:
+        return operator("#", [operand, Literal(-1, SMALLINT)], "~")
+    except UnknownOperator as error:
+        with at(node, place=place_of_word):
+            raise UnknownOperator("~", error.argument_types[:1]) from error
 
 
 @scalar.register
@@ -470,7 +499,8 @@ def _between(node: exp.Between, context: ExprContext) -> TypedExpr:
     value, low, high = (scalar(node.args[name], context) for name in ("this", "low", "high"))
 
     def is_between(low: Planned, high: Planned) -> TypedExpr:
-        return balanced("and", [operator(">=", [value, low]), operator("<=", [value, high])])
+        with at(node, UnknownOperator, sign="BETWEEN"):
+            return balanced("and", [operator(">=", [value, low]), operator("<=", [value, high])])
 
     if node.args.get("symmetric"):
         return balanced("or", [is_between(low, high), is_between(high, low)])
@@ -484,12 +514,14 @@ def _in(node: exp.In, context: ExprContext) -> TypedExpr:
     if query is not None:
         row = row_items(operand)
         operands = row_values(row, context) if row is not None else [scalar(operand, context)]
-        return context.subqueries.contains(operands, query, context.scope)
+        with at(node, SubqueryWidth, UnknownOperator, sign="IN"):
+            return context.subqueries.contains(operands, query, context.scope)
     items = [_operand(item) for item in node.expressions]
     if not items:
         raise SqlSyntaxError("IN needs at least one value")
     if (row := row_items(operand)) is not None:
-        return balanced("or", [_row_equals(row, item, context) for item in items])
+        with at(node, UnequalRows, sign="IN"):
+            return balanced("or", [_row_equals(row, item, context) for item in items])
     value, values = scalar(operand, context), [scalar(item, context) for item in items]
     with at(node, UnknownOperator, sign="IN"):
         return _is_one_of(value, values)

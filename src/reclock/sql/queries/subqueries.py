@@ -65,6 +65,7 @@ from reclock.sql.queries.scope import Scope, ScopedPlan
 from reclock.sql.queries.subquery_rows import (
     COUNT,
     any_of,
+    check_only_column,
     check_width,
     correlated_error,
     counted_values,
@@ -112,7 +113,7 @@ class SubqueryPlanner:
                 with suppress(*NOT_ALONE):
                     return self._value_around(query, scope, around)
             return self._value_of_rows(rows_around(query, scope, self.context))
-        check_width(len(plan.desc), 1)
+        check_only_column(len(plan.desc))
         value = ColumnRef(0, plan.desc.types[0])
         if is_exactly_one_row(plan):
             return SubqueryValue(plan, (), value, is_exactly_one=True)
@@ -302,7 +303,7 @@ class SubqueryPlanner:
             if not named_around(query, scope, self.context):
                 raise
             planned, domain = planned_around(query, scope, self.context)
-        check_width(planned.visible, 1)
+        check_only_column(planned.visible)
         plan, places = planned.plan, range(1, 1 + len(domain))
         if planned.limit is not None or planned.offset:
             plan = TopK(plan, tuple(places), planned.order, planned.limit, planned.offset)
@@ -356,7 +357,7 @@ class SubqueryPlanner:
         if limit == 0 or offset:
             return None
         values = self._values(block, may_have_limit=True)
-        check_width(len(values), 1)
+        check_only_column(len(values))
         key = unique_key(block.relation.plan)
         if key is None or makes_groups(values[0]) or block.node.args.get("distinct"):
             return None
@@ -390,7 +391,7 @@ class SubqueryPlanner:
         block = self.context.queries.block(query, context, None)
         limit, offset = limits(query, self.parameters)
         values = self._values(block, context, may_have_limit=True)
-        check_width(len(values), 1)
+        check_only_column(len(values))
         is_aggregate = makes_groups(values[0])
         if (
             block.node.args.get("distinct")
@@ -430,7 +431,7 @@ class SubqueryPlanner:
 
     def _value_of_rows(self, rows: RowsAround) -> TypedExpr:
         """The only column of the only row for each row around."""
-        check_width(rows.width, 1)
+        check_only_column(rows.width)
         value = ColumnRef(0, rows.plan.desc.types[0])
         grouped = reduce(rows.plan, rows.places, [COUNT, any_of(value)])
         count, any_value = (
@@ -442,7 +443,7 @@ class SubqueryPlanner:
         """An aggregate of the rows that are equal in the conditions: grouped by these, then joined
         by them."""
         values = self._values(block)
-        check_width(len(values), 1)
+        check_only_column(len(values))
         if (
             not has(values[0], AggregateCall)
             or block.node.args.get("distinct")

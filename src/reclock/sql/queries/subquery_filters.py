@@ -9,6 +9,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from reclock.algebra.relations import BIGINT, BOOLEAN
+from reclock.errors import SubqueryWidth, UnknownOperator
 from reclock.plan.build import compute, filter_rows, join, map_columns, project
 from reclock.plan.relational import JoinKind, Plan
 from reclock.plan.scalar_trees import is_nullable
@@ -40,6 +41,7 @@ from reclock.sql.queries.subquery_rows import (
     of_type,
     shown_columns,
 )
+from reclock.sql.syntax.places import at
 
 
 def _parts(node: exp.Expr) -> tuple[exp.Expr, bool]:
@@ -92,11 +94,13 @@ def _joined_filter(node: exp.Expr, plan: Plan, expr_context: ExprContext, rows: 
     width = len(plan.desc)
     required = required_rows(inner.plan, _shifted(inner.conditions, width), rows, width)
     inner = replace(inner, plan=required)
-    columns = shown_columns(inner, len(operands))
+    with at(predicate, SubqueryWidth, sign="IN"):
+        columns = shown_columns(inner, len(operands))
     plan, attached = attach(plan, [of_type(*pair) for pair in zip(operands, columns, strict=True)])
     if any(has(operand, OuterRef) for operand in attached):
         raise correlated_error()
-    return project(_match(plan, scalars_of(attached), inner, is_negated), visible)
+    with at(predicate, UnknownOperator, sign="IN"):
+        return project(_match(plan, scalars_of(attached), inner, is_negated), visible)
 
 
 def _with_values(inner: SubqueryRows) -> SubqueryRows:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from reclock.algebra.relations import BIGINT, TypeName
-from reclock.errors import SqlSyntaxError, UnsupportedSql
+from reclock.errors import SubqueryWidth, UnsupportedSql
 from reclock.plan.build import reduce
 from reclock.plan.relational import Map, Plan, Project
 from reclock.plan.scalars import Aggregate, Call, Cast, ColumnRef, Scalar
@@ -63,14 +63,15 @@ def shown_columns(rows: SubqueryRows, width: int) -> Sequence[TypedExpr]:
 
 
 def check_width(width: int, expected: int) -> None:
-    if width > expected:
-        raise SqlSyntaxError(
-            "subquery must return only one column"
-            if expected == 1
-            else "subquery has too many columns"
-        )
-    if width < expected:
-        raise SqlSyntaxError("subquery has too few columns")
+    """Raises ``SubqueryWidth`` if the rows that are compared have another number of columns."""
+    if width != expected:
+        raise SubqueryWidth(f"subquery has too {'many' if width > expected else 'few'} columns")
+
+
+def check_only_column(width: int) -> None:
+    """Raises ``SubqueryWidth`` if the rows of a value have several columns."""
+    if width > 1:
+        raise SubqueryWidth("subquery must return only one column")
 
 
 def sides_of_equality(condition: TypedExpr) -> tuple[TypedExpr, TypedExpr]:

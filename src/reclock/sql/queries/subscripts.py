@@ -16,6 +16,7 @@ from reclock.sql.queries.list_calls import list_value, part_of_list, written_lis
 from reclock.sql.queries.overloads import call, operator
 from reclock.sql.queries.planned import Planned, TypedExpr
 from reclock.sql.syntax.dialect import to_sql
+from reclock.sql.syntax.places import at
 
 
 @scalar.register
@@ -30,18 +31,22 @@ def _subscript(node: exp.Bracket, context: ExprContext) -> TypedExpr:
     if value.type is not None and value.type.is_array:
         return _part_of_array(value, value.type, subscripts, context)
     if value.type != JSONB:
-        raise TypeMismatch(
-            f"cannot subscript type {value.type or TEXT} because it does not support subscripting"
-        )
+        name = value.type or TEXT
+        with at(whole):
+            raise TypeMismatch(
+                f"cannot subscript type {name} because it does not support subscripting"
+            )
     for subscript in subscripts:
         if isinstance(subscript, exp.Slice):
             raise TypeMismatch("jsonb subscript does not support slices")
         position = scalar(subscript, context)
         if not (is_implicit(position.type, INTEGER) or is_implicit(position.type, TEXT)):
-            raise TypeMismatch(
-                f"subscript type {position.type} is not supported",
-                hint="a subscript of jsonb is an integer or a text",
-            )
+            kind = position.type and position.type.unconstrained
+            with at(subscript):
+                raise TypeMismatch(
+                    f"subscript type {kind} is not supported",
+                    hint="a subscript of jsonb is an integer or a text",
+                )
         # unlike `->`, which finds a document without members in itself
         value = operator("#>", [value, call("array", [cast(position, TEXT)])])
     return value

@@ -84,7 +84,8 @@ def _tokenize(text: str) -> list[Token]:
     tokens = read_unicode_strings(tokens, text)
     for token in tokens:
         if token.token_type is TokenType.IDENTIFIER and not token.text:
-            raise SqlSyntaxError("zero-length delimited identifier", position=token.start + 1)
+            message = 'zero-length delimited identifier at or near """"'
+            raise SqlSyntaxError(message, position=token.start + 1)
     return tokens
 
 
@@ -120,7 +121,8 @@ def _parse_one(tokens: list[Token], text: str) -> ParsedStatement:
             tokens, text
         )
     except Rejected as error:
-        raise SqlSyntaxError(error.message, position=error.position or end + 1) from error
+        position = error.position or end + 1
+        raise SqlSyntaxError(error.message, position=position, hint=error.hint) from error
     except ParseError as error:
         raise SqlSyntaxError("syntax error", position=start + 1, hint=_first_line(error)) from error
     except RecursionError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from itertools import count
@@ -51,6 +51,16 @@ def place_of(node: exp.Expr) -> int | None:
     return min((start + 1 for start, _ in _words(node)), default=None)
 
 
+def place_of_word(node: exp.Expr) -> int | None:
+    """Where the key word or the sign is that makes ``node``, such as the ``::`` of a cast."""
+    statement = _statement.get()
+    number = statement.meta.get(_NUMBER) if statement is not None else None
+    if number is None or node.meta.get(_NUMBER) != number or "start" not in node.meta:
+        return None
+    start: int = node.meta["start"]
+    return start + 1
+
+
 def place_of_sign(node: exp.Expr, sign: str) -> int | None:
     """Where the operator between the operands of ``node`` is."""
     statement = _statement.get()
@@ -66,6 +76,7 @@ def place_of_sign(node: exp.Expr, sign: str) -> int | None:
 
 _OTHER_SIGNS = {
     "<>": "<>|!=",
+    "BETWEEN": r"\bbetween\b|\bnot\s+between\b",
     "IN": r"\bin\b|\bnot\s+in\b",
     "LIKE": r"\blike\b|\bnot\s+like\b|!?~~",
     "ILIKE": r"\bilike\b|\bnot\s+ilike\b|!?~~\*",
@@ -83,12 +94,19 @@ def _words(node: exp.Expr) -> Iterator[tuple[int, int]]:
 
 class at(AbstractContextManager[None]):
     """Errors of these ``kinds`` within that have no place are at the first word of ``node``, or at its
-    ``sign``."""
+    ``sign``, or where ``place`` says."""
 
-    __slots__ = ("_kinds", "_node", "_sign")
+    __slots__ = ("_kinds", "_node", "_place", "_sign")
 
-    def __init__(self, node: exp.Expr, *kinds: type[ReclockError], sign: str = "") -> None:
+    def __init__(
+        self,
+        node: exp.Expr,
+        *kinds: type[ReclockError],
+        sign: str = "",
+        place: Callable[[exp.Expr], int | None] = place_of,
+    ) -> None:
         self._node, self._kinds, self._sign = node, kinds or (ReclockError,), sign
+        self._place = place
 
     def __enter__(self) -> None:
         pass
@@ -99,5 +117,6 @@ class at(AbstractContextManager[None]):
             and isinstance(error, self._kinds)
             and error.position is None
         ):
-            place = place_of_sign(self._node, self._sign) if self._sign else place_of(self._node)
+            sign = self._sign
+            place = place_of_sign(self._node, sign) if sign else self._place(self._node)
             error.position = place

@@ -10,8 +10,8 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.algebra.relations import RANGES
+from reclock.sql.syntax.placed import PlacedParser
 from reclock.sql.syntax.reserved_words import RESERVED_WORD
-from reclock.sql.syntax.words import WordParser
 
 _RESERVED = re.compile(RESERVED_WORD, re.IGNORECASE)
 
@@ -23,7 +23,7 @@ _IN_CATALOG = _KEYWORDS | RANGES | {"oid", "name", "char", "regclass", "regnames
 """Those, and others, of which there are types of arrays."""
 
 
-class TypeParser(WordParser):
+class TypeParser(PlacedParser):
     """sqlglot's, with arrays of every type, and the names of ``pg_catalog``."""
 
     def _parse_id_var(

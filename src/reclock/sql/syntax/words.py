@@ -15,15 +15,16 @@ OTHER_STRINGS = (TokenType.RAW_STRING, TokenType.HEREDOC_STRING, TokenType.BYTE_
 
 _NAMES = MaterializeParser.ID_VAR_TOKENS | {TokenType.BETWEEN, TokenType.VALUES}
 """What may be the name of a relation or column without a qualifier."""
+_QUOTED = {TokenType.STRING, TokenType.IDENTIFIER, *OTHER_STRINGS}
 
 
 class Rejected(ParseError):
     """A syntax error with the place it was met at, as a 1-based position in the text; None is the
-    end of the statement."""
+    end of the statement. ``hint`` says what could stand there."""
 
-    def __init__(self, message: str, position: int | None) -> None:
+    def __init__(self, message: str, position: int | None, hint: str | None = None) -> None:
         super().__init__(message)
-        self.message, self.position = message, position
+        self.message, self.position, self.hint = message, position, hint
 
 
 class WordParser(MaterializeParser):
@@ -31,14 +32,26 @@ class WordParser(MaterializeParser):
 
     def raise_error(self, message: str, token: Token | None = None) -> NoReturn:
         token = self._curr if token is None else token
-        about = (
-            ""
+        hint = (
+            None
             if message.startswith(("Required", "Invalid expression"))
-            else f": {message[:1].lower()}{message[1:].split(' but got <')[0]}"
+            else f"{message[:1].lower()}{message[1:].split(' but got <')[0]}"
         )
         if not token or not token.text:
-            raise Rejected(f"syntax error at end of input{about}", None)
-        raise Rejected(f'syntax error at or near "{token.text}"{about}', token.start + 1)
+            raise Rejected("syntax error at end of input", None, hint)
+        written = f'syntax error at or near "{self._first_word(token)}"'
+        raise Rejected(written, token.start + 1, hint)
+
+    def reject(self, message: str, token: Token | None = None) -> NoReturn:
+        """Raise an error of the grammar whose ``message`` says all."""
+        token = self._curr if token is None else token
+        raise Rejected(message, token.start + 1 if token else None)
+
+    def _first_word(self, token: Token) -> str:
+        """The token as it is written; of several words, the first."""
+        if token.token_type in _QUOTED:
+            return self.sql[token.start : token.end + 1] or token.text
+        return token.text.split()[0]
 
     def _advance_any(self, ignore_reserved: bool = False) -> Token | None:
         # sqlglot takes NOT for the sign !

@@ -106,7 +106,7 @@ def _option(parser: StatementParser, options: dict[str, Any]) -> bool:
 
     def put(name: str, value: object) -> bool:
         if name in options:
-            parser.raise_error("conflicting or redundant options", parser.last_token)
+            parser.reject("conflicting or redundant options", parser.last_token)
         options[name] = value
         return True
 

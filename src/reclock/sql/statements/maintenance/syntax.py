@@ -73,7 +73,7 @@ def _option(parser: StatementParser, names: Collection[str]) -> MaintenanceOptio
         return _set(name)
     value = parser.string() or parser.number() or parser.any_name() or parser.missing()
     if name not in _NOT_BOOLEAN and value.name.upper() not in BOOLEANS:
-        parser.raise_error(f"{name.lower()} requires a Boolean value", parser.last_token)
+        parser.reject(f"{name.lower()} requires a Boolean value", parser.last_token)
     return _set(name, value)
 
 

@@ -22,6 +22,7 @@ from reclock.sql.catalog.entries import Entry, FunctionEntry, IndexEntry, Relati
 from reclock.sql.catalog.lookups import (
     check_tables_named,
     dependents_closure,
+    find_dropped,
     find_named,
     find_object,
     find_user_object,
@@ -63,7 +64,7 @@ def plan_drop(
         if node.args.get("exists") and find_named(name, kind, catalog, session) is None:
             notices.append(f'{_noun(kind)} "{".".join(name)}" does not exist, skipping')
             continue
-        entry = find_object(name, kind, catalog, session, may_be_quarantined=True)
+        entry = find_dropped(name, kind, catalog, session)
         if entry.is_system:
             raise SystemObjectProtected(str(entry.name))
         targets[entry.id] = entry

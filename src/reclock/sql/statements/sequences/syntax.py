@@ -77,7 +77,7 @@ def sequence_options(parser: StatementParser) -> SequenceOptions:
 
     def set_option(name: str, value: object) -> None:
         if name in options:
-            parser.raise_error("conflicting or redundant options", parser.last_token)
+            parser.reject("conflicting or redundant options", parser.last_token)
         options[name] = value
 
     while _read_option(parser, set_option):

@@ -281,7 +281,12 @@ class _Change:
         column, is_cascading = self._column(action), action.args.get("behavior") == "CASCADE"
         for computed in self._computed_from(name):
             if not is_cascading:
-                raise DependentObjects("column", name, [f"{self.table.name}.{fold(computed.this)}"])
+                raise DependentObjects(
+                    "column",
+                    name,
+                    [f"{self.table.name}.{fold(computed.this)}"],
+                    of=f"of table {self.table.name.item}",
+                )
             self._drop_column(
                 AlterTableAction(kind="DROP COLUMN", this=computed.this, behavior="CASCADE")
             )
@@ -294,7 +299,8 @@ class _Change:
             if name not in constrained_columns(constraint):
                 constraints.append(constraint)
             elif not is_cascading and (dependents := list(self._dependents(constraint))):
-                raise DependentObjects("column", name, dependents)
+                of = f"of table {self.table.name.item}"
+                raise DependentObjects("column", name, dependents, of=of)
             else:
                 self.columns.dropped_keys += self._keys(constraint)
         self.definition.set("columns", remaining)
@@ -434,7 +440,8 @@ class _Change:
         dropped = self._constraint(action)
         dependents = list(self._dependents(dropped))
         if dependents:
-            raise DependentObjects("constraint", name, dependents)
+            of = f"on table {self.table.name.item}"
+            raise DependentObjects("constraint", name, dependents, of=of)
         remaining = [constraint for constraint in self._constraints if constraint is not dropped]
         self.definition.set("constraints", remaining)
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NoReturn
 
 from sqlglot import exp
 from sqlglot.generator import Generator
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from reclock.errors import UnsupportedSql
 from reclock.sql.statements.sequences.syntax import SequenceOptions, sequence_options
@@ -146,16 +146,19 @@ def table_elements(parser: StatementParser) -> list[TableColumn | TableConstrain
     constraints: list[TableConstraint] = []
     while parser.token and parser.token.token_type not in (TokenType.COMMA, TokenType.R_PAREN):
         named = constraint_name(parser)
-        if not_null is None and parser.accept("NOT", "NULL"):
-            not_null = True
-        elif not_null is None and parser.accept("NULL"):
-            not_null = False
-        elif default is None and parser.accept("DEFAULT"):
+        word = parser.token
+        if parser.accept("NOT", "NULL"):
+            not_null = _consistent(parser, name, word, not_null, True)
+        elif parser.accept("NULL"):
+            not_null = _consistent(parser, name, word, not_null, False)
+        elif parser.accept("DEFAULT"):
+            if default is not None:
+                parser.reject(f'multiple default values specified for column "{name.name}"', word)
             default = parser.operand() or parser.missing()
         elif parser.accept("GENERATED"):
             clauses = _generated(parser)
             if clauses.keys() & generated.keys():
-                parser.raise_error(f'multiple GENERATED clauses for column "{name.name}"')
+                parser.reject(f'multiple GENERATED clauses for column "{name.name}"')
             generated |= clauses
         elif (constraint := column_constraint(parser, named, name)) is not None:
             constraints.append(constraint)
@@ -166,15 +169,23 @@ def table_elements(parser: StatementParser) -> list[TableColumn | TableConstrain
     if not_null is False and any(
         constraint.args["kind"] == "PRIMARY KEY" for constraint in constraints
     ):
-        parser.raise_error(
+        parser.reject(
             f'conflicting NULL/NOT NULL declarations for column "{name.name}"', parser.last_token
         )
     column = TableColumn(
         this=name, kind=kind, not_null=bool(not_null), default=default, **generated
     )
     if conflict := _conflict_of_values(column, allows_null=not_null is False):
-        parser.raise_error(f'both {conflict} specified for column "{name.name}"', parser.last_token)
+        parser.reject(f'both {conflict} specified for column "{name.name}"', parser.last_token)
     return [column, *constraints]
+
+
+def _consistent(
+    parser: StatementParser, name: exp.Identifier, word: Token, before: bool | None, not_null: bool
+) -> bool:
+    if before not in (None, not_null):
+        parser.reject(f'conflicting NULL/NOT NULL declarations for column "{name.name}"', word)
+    return not_null
 
 
 def _generated(parser: StatementParser) -> dict[str, Any]:
@@ -189,7 +200,7 @@ def _generated(parser: StatementParser) -> dict[str, Any]:
         return {"identity": kind, "options": options}
     computed = parser.wrapped(StatementParser.value)
     if kind != "ALWAYS":
-        parser.raise_error(
+        parser.reject(
             "for a generated column, GENERATED ALWAYS must be specified", parser.last_token
         )
     if not parser.accept("STORED"):

@@ -65,7 +65,7 @@ def create_domain(parser: StatementParser) -> CreateDomainStatement:
             not_null = _once(parser, not_null, False)
         elif parser.accept("DEFAULT"):
             if default is not None:
-                parser.raise_error("multiple default expressions", parser.last_token)
+                parser.reject("multiple default expressions", parser.last_token)
             default = parser.operand() or parser.missing()
         else:
             constraints.append(_check(parser, constraint))
@@ -76,7 +76,7 @@ def create_domain(parser: StatementParser) -> CreateDomainStatement:
 
 def _once(parser: StatementParser, before: bool | None, is_not_null: bool) -> bool:
     if before not in (None, is_not_null):
-        parser.raise_error("conflicting NULL/NOT NULL constraints", parser.last_token)
+        parser.reject("conflicting NULL/NOT NULL constraints", parser.last_token)
     return is_not_null
 
 

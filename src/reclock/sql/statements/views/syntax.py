@@ -62,7 +62,7 @@ def create_view(parser: StatementParser) -> CreateViewStatement:
     replace, materialized = "REPLACE" in parser.phrase, "MATERIALIZED" in parser.phrase
     exists = parser.if_not_exists()
     if replace and exists:
-        parser.raise_error("OR REPLACE and IF NOT EXISTS exclude each other", parser.last_token)
+        parser.reject("OR REPLACE and IF NOT EXISTS exclude each other", parser.last_token)
     name = parser.object_name()
     if is_temporary(parser.phrase):
         make_temporary(name)
