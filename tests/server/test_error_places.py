@@ -11,6 +11,23 @@ DEFINITIONS = (
     "CREATE TABLE orders (id int, customer text, amount numeric)",
     "CREATE TABLE customers (name text, id int)",
     "CREATE FUNCTION twice(x int) RETURNS int LANGUAGE SQL AS 'SELECT x * 2'",
+    "CREATE TABLE things (id int PRIMARY KEY, name text NOT NULL,"
+    " price numeric(6,2) CHECK (price > 0), code varchar(3) UNIQUE, made date, tags text[],"
+    " doc jsonb, active boolean, at timestamp)",
+    "CREATE TABLE parts (thing int REFERENCES things (id), n smallint, b bigint,"
+    " d double precision)",
+    "CREATE VIEW v1 AS SELECT id, name FROM things",
+    "CREATE MATERIALIZED VIEW mv1 AS SELECT id FROM things",
+    "CREATE INDEX ix ON things (made)",
+    "CREATE SEQUENCE seq1",
+    "CREATE TYPE mood AS ENUM ('sad', 'happy')",
+    "CREATE TYPE pair AS (a int, b text)",
+    "CREATE TABLE gen (a int, b int GENERATED ALWAYS AS (a * 2) STORED,"
+    " c int GENERATED ALWAYS AS IDENTITY)",
+    "INSERT INTO things VALUES (1, 'x', 1, 'a')",
+    "INSERT INTO parts VALUES (1, 1, 1, 1)",
+    "CREATE FUNCTION two(x int) RETURNS int LANGUAGE SQL AS 'SELECT x'",
+    "CREATE FUNCTION two(x text) RETURNS text LANGUAGE SQL AS 'SELECT x'",
 )
 MISTAKES = [
     "SELECT 1 FROM orders\nJOIN public.nothing n ON true",
