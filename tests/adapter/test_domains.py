@@ -279,7 +279,7 @@ def test_a_domain_that_something_uses_is_not_dropped(positive: Session) -> None:
     run(positive, "CREATE DOMAIN other AS positive; CREATE VIEW v AS SELECT 1::other AS m")
     with pytest.raises(DependentObjects) as refused:
         run(positive, "DROP DOMAIN positive")
-    assert refused.value.message.startswith('cannot drop type positive because')
+    assert refused.value.message.startswith("cannot drop type positive because")
     with pytest.raises(UnsupportedSql):
         run(positive, "DROP DOMAIN positive CASCADE")
     run(positive, "ALTER TABLE p DROP COLUMN n; DROP DOMAIN positive CASCADE")
