@@ -6,6 +6,7 @@ from reclock.sql.queries import (  # noqa: F401  (they register expressions)
     casts,
     operators,
     pattern_expressions,
+    predicates,
     subscripts,
     windows,
 )

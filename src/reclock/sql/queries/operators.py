@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from decimal import Decimal
 
 from sqlglot import exp
 
 from reclock.algebra.relations import (
     BOOLEAN,
-    INTERVAL,
     JSONB,
     REGNAMESPACE,
     SMALLINT,
@@ -32,16 +30,14 @@ from reclock.errors import (
 )
 from reclock.plan.functions.arrays import LOOKED_UP
 from reclock.plan.scalars import Literal
-from reclock.sql.queries.coercion import cast, common_type, default_to_text, expect, unified
+from reclock.sql.queries.coercion import cast, common_type, default_to_text, unified
 from reclock.sql.queries.expressions import (
     ExprContext,
-    condition,
     function_name,
     reject_unsupported,
     row_items,
     row_values,
     scalar,
-    split,
 )
 from reclock.sql.queries.list_calls import array_of_list, list_operator
 from reclock.sql.queries.literals import fit, number
@@ -50,17 +46,14 @@ from reclock.sql.queries.overloads import (
     ROW_OPERATORS,
     balanced,
     call,
-    is_null,
     is_open,
     negated,
     operator,
     row_comparison,
 )
 from reclock.sql.queries.planned import Planned, TypedExpr, Untyped
-from reclock.sql.queries.record_values import has_no_nulls, has_only_nulls, is_record
 from reclock.sql.syntax.collations import check_collation
-from reclock.sql.syntax.consumption import consume, tracked_copy
-from reclock.sql.syntax.dialect import to_sql
+from reclock.sql.syntax.consumption import consume
 from reclock.sql.syntax.places import at, place_of_word
 
 OPERATORS: dict[type[exp.Expr], str] = {
@@ -369,25 +362,6 @@ def _operator(node: exp.Operator, context: ExprContext) -> TypedExpr:
 
 
 @scalar.register
-def _path_exists(node: exp.JSONBPathExists, context: ExprContext) -> TypedExpr:
-    return _by_path("jsonb_path_exists", node.this, node.expression, context)
-
-
-@scalar.register
-def _path_match(node: exp.MatchAgainst, context: ExprContext) -> TypedExpr:
-    """``document @@ path``."""
-    reject_unsupported(node, "this", "expressions")
-    [document] = node.expressions
-    return _by_path("jsonb_path_match", document, node.this, context)
-
-
-def _by_path(name: str, document: exp.Expr, path: exp.Expr, context: ExprContext) -> TypedExpr:
-    """An operator of paths, which passes over errors of the document."""
-    operands = [scalar(document, context), scalar(path, context)]
-    return call(name, [*operands, Literal("{}", JSONB), Literal(True, BOOLEAN)])
-
-
-@scalar.register
 def _collate(node: exp.Collate, context: ExprContext) -> Planned:
     """Every collation compares text by its bytes."""
     collation = node.expression
@@ -435,76 +409,8 @@ def _bitwise_not(node: exp.BitwiseNot, context: ExprContext) -> TypedExpr:
 
 
 @scalar.register
-def _overlaps(node: exp.Overlaps, context: ExprContext) -> Planned:
-    """``(start, end) OVERLAPS (start, end)``. An end that is an interval is counted from its start."""
-    ends: list[exp.Expr] = []
-    for period in (node.this, node.expression):
-        items = row_items(_operand(period))
-        if items is None or len(items) != 2:
-            raise SqlSyntaxError("wrong number of parameters on a side of OVERLAPS expression")
-        start, end = items
-        if scalar(end, context).type == INTERVAL:
-            end = exp.Add(this=tracked_copy(start), expression=end)
-        ends += [start, end]
-    return scalar(exp.Anonymous(this="overlaps", expressions=ends), context)
-
-
-@scalar.register
 def _power(node: exp.Pow, context: ExprContext) -> TypedExpr:
     return operator("power", [scalar(node.this, context), scalar(node.expression, context)], "^")
-
-
-@scalar.register(exp.And)
-@scalar.register(exp.Or)
-def _connector(node: exp.Connector, context: ExprContext) -> TypedExpr:
-    kind, word = (exp.And, "AND") if isinstance(node, exp.And) else (exp.Or, "OR")
-    within = replace(context, clause=word)
-    return balanced(word.lower(), [condition(term, within) for term in split(node, kind)])
-
-
-@scalar.register
-def _not(node: exp.Not, context: ExprContext) -> TypedExpr:
-    return negated(condition(node.this, replace(context, clause="NOT")))
-
-
-@scalar.register
-def _is(node: exp.Is, context: ExprContext) -> TypedExpr:
-    reject_unsupported(node, "this", "expression", "negate")
-    operand, test = scalar(node.this, context), node.expression
-    if isinstance(test, exp.Null):
-        value = default_to_text(operand)
-        if is_record(value):
-            return has_no_nulls(value) if node.args.get("negate") else has_only_nulls(value)
-        result = is_null(value)
-    elif isinstance(test, exp.Boolean):
-        result = call(
-            "is_true" if test.this else "is_false",
-            [_truth(operand, node, "TRUE" if test.this else "FALSE")],
-        )
-    elif isinstance(test, exp.Column) and test.name.upper() == "UNKNOWN":
-        result = is_null(_truth(operand, node, "UNKNOWN"))
-    else:
-        raise UnsupportedSql(f"expression {to_sql(node)[:80]} is not supported")
-    return negated(result) if node.args.get("negate") else result
-
-
-def _truth(operand: Planned, node: exp.Is, word: str) -> TypedExpr:
-    with at(node.this):
-        return expect(operand, BOOLEAN, f"argument of IS {word}")
-
-
-@scalar.register
-def _between(node: exp.Between, context: ExprContext) -> TypedExpr:
-    reject_unsupported(node, "this", "low", "high", "symmetric")
-    value, low, high = (scalar(node.args[name], context) for name in ("this", "low", "high"))
-
-    def is_between(low: Planned, high: Planned) -> TypedExpr:
-        with at(node, UnknownOperator, sign="BETWEEN"):
-            return balanced("and", [operator(">=", [value, low]), operator("<=", [value, high])])
-
-    if node.args.get("symmetric"):
-        return balanced("or", [is_between(low, high), is_between(high, low)])
-    return is_between(low, high)
 
 
 @scalar.register
