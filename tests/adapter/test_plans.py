@@ -468,3 +468,14 @@ def written(environment: Environment) -> Session:
         "CREATE FUNCTION twice(text) RETURNS text LANGUAGE SQL AS 'SELECT $1 || $1'",
     )
     return session
+
+
+def test_what_is_too_deep_to_be_written_for_an_engine_is_refused(environment: Environment) -> None:
+    session = Session(environment)
+    last_answer(session, "CREATE TABLE deep (a int)")
+    for terms in (100, 300, 500):
+        try:
+            last_answer(session, f"SELECT {' + '.join(['a'] * terms)} FROM deep")
+        except UnsupportedSql as error:
+            assert str(error) == "the statement is nested too deeply"  # noqa: PT017
+            assert terms > 100

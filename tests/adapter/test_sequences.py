@@ -28,6 +28,7 @@ SELECT nextval('unknown');
 SELECT setval('unknown', 1);
 CREATE TABLE wrong (a int DEFAULT nextval('unknown'));
 SELECT setval('s', 40), nextval('s');
+SELECT setval('s', 'x');
 SELECT setval('s', 7, false);
 SELECT setval('s', 0);
 SELECT nextval('s');

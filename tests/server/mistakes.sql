@@ -690,3 +690,6 @@ MERGE INTO orders o USING customers c ON o.id = c.id WHEN MATCHED AND nothing TH
 MERGE INTO orders o USING customers c ON id = 1 WHEN MATCHED THEN DELETE
 WITH d AS (DELETE FROM orders RETURNING id) SELECT nothing FROM d
 SELECT * FROM (DELETE FROM orders RETURNING id) d
+UPDATE orders SET id = rank() OVER ()
+UPDATE orders SET id = 1 + sum(id) OVER (ORDER BY id)
+UPDATE orders SET id = sum(id)

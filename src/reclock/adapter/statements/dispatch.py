@@ -9,6 +9,7 @@ import pkgutil
 from reclock.adapter import statements
 from reclock.adapter.statement_context import Answer, StatementContext, executes
 from reclock.adapter.statements.definition import change_catalog
+from reclock.errors import UnsupportedSql
 from reclock.sql.planning.registry import PlannedStatement
 
 for _module in pkgutil.walk_packages(statements.__path__, f"{statements.__name__}."):
@@ -18,6 +19,9 @@ for _module in pkgutil.walk_packages(statements.__path__, f"{statements.__name__
 def execute(statement: PlannedStatement, context: StatementContext) -> Answer:
     """The result of the statement. A type without an execution of its own changes the catalog, as
     its family defines."""
-    if type(statement) in executes:
-        return executes[type(statement)](statement, context)
-    return change_catalog(statement, context)
+    try:
+        if type(statement) in executes:
+            return executes[type(statement)](statement, context)
+        return change_catalog(statement, context)
+    except RecursionError as error:
+        raise UnsupportedSql("the statement is nested too deeply") from error

@@ -17,10 +17,12 @@ from reclock.adapter.planning.authorization import (
 from reclock.adapter.statement_context import StatementContext, executes
 from reclock.adapter.statements.definition import change_catalog, send_notices
 from reclock.adapter.transaction.catalog_change import CatalogChange, defines
+from reclock.algebra.relations import BIGINT
 from reclock.catalog.acl import Privilege
 from reclock.catalog.objects import ItemType, Kind
 from reclock.errors import TransactionReadOnly
 from reclock.sql.catalog.entries import SequenceEntry
+from reclock.sql.queries.literals import parse_text
 from reclock.sql.statements.sequences.calls import parsed_name
 from reclock.sql.statements.sequences.plan import AlterSequence, CreateSequence
 from reclock.sql.statements.tables.generated import GeneratedValues, find_sequence
@@ -109,4 +111,6 @@ def call_sequence(function: str, arguments: Sequence[str], context: StatementCon
             return context.sequences.current(entry)
         case _:
             is_called = len(arguments) < 3 or arguments[2] in ("true", "t")
-            return context.sequences.move(entry, int(arguments[1]), is_called=is_called)
+            value = parse_text(arguments[1], BIGINT)
+            assert isinstance(value, int)
+            return context.sequences.move(entry, value, is_called=is_called)

@@ -22,7 +22,13 @@ from reclock.algebra.relations import (
     TypeName,
     array,
 )
-from reclock.errors import UnknownFunction, UnknownObject, UnknownRelation, UnsupportedSql
+from reclock.errors import (
+    SqlSyntaxError,
+    UnknownFunction,
+    UnknownObject,
+    UnknownRelation,
+    UnsupportedSql,
+)
 from reclock.plan.functions.array_dimensions import FLATTENED
 from reclock.plan.functions.blanks import WITH_BLANKS
 from reclock.plan.functions.byte_strings import OF_BYTES
@@ -221,6 +227,8 @@ def _with_precision(called: Called) -> TypedExpr | None:
         return None
     is_local = called.name == "localtimestamp"
     kind = exp.DType.TIMESTAMP if is_local else exp.DType.TIMESTAMPTZ
+    if not called.nodes[0].name.isdigit() or called.nodes[0].args.get("is_string"):
+        raise SqlSyntaxError(f"the precision of {called.name} is a whole number")
     precision = moment_limit(exp.DataType(this=kind, expressions=[called.nodes[0]]))
     if precision is None:
         return None

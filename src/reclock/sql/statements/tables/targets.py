@@ -13,13 +13,16 @@ from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import Column, RelationDesc
 from reclock.algebra.zones import UTC_NAME
 from reclock.errors import (
+    AggregateNotAllowed,
     DuplicateColumn,
+    InvalidWindow,
     SqlSyntaxError,
     TypeMismatch,
     UnknownColumn,
     UnsupportedSql,
 )
 from reclock.plan.build import compute
+from reclock.plan.functions import AGGREGATES
 from reclock.plan.relational import Get, Plan
 from reclock.plan.scalars import ColumnRef, Scalar
 from reclock.sql.catalog.entries import RelationEntry
@@ -27,7 +30,7 @@ from reclock.sql.names import fold, nearest
 from reclock.sql.queries.assignment import assign
 from reclock.sql.queries.attach import attach
 from reclock.sql.queries.context import Context
-from reclock.sql.queries.expressions import ExprContext, scalar
+from reclock.sql.queries.expressions import ExprContext, function_name, scalar
 from reclock.sql.queries.planned import Planned, TypedExpr, scalar_of
 from reclock.sql.queries.scope import Scope, ScopeColumn
 from reclock.sql.queries.select_items import select_list
@@ -81,6 +84,7 @@ def assigned_values(
         if position in values and not (parts and position in in_parts):
             raise SqlSyntaxError(f'multiple assignments to same column "{fold(name)}"')
         written = assignment.args["value"]
+        _reject_functions_of_rows(written)
         check_always_updated(written, position, table)
         if parts and is_default(written):
             kind = "a subfield" if isinstance(parts[-1], exp.Identifier) else "an array element"
@@ -94,6 +98,16 @@ def assigned_values(
             in_parts.add(position)
         values[position] = value
     return values
+
+
+def _reject_functions_of_rows(value: exp.Expr) -> None:
+    for part in value.walk(prune=lambda part: isinstance(part, exp.Query)):
+        if isinstance(part, exp.Window):
+            with at(part):
+                raise InvalidWindow("window functions are not allowed in UPDATE")
+        if isinstance(part, exp.Anonymous) and function_name(part) in AGGREGATES:
+            with at(part):
+                raise AggregateNotAllowed("aggregate functions are not allowed in UPDATE")
 
 
 def assigned_value(node: exp.Expr, position: int, table: RelationEntry) -> exp.Expr:
