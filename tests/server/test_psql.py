@@ -164,7 +164,7 @@ def test_a_text_is_made_from_a_format_and_values(server: SqlServer) -> None:
         assert connection.execute(query).fetchall() == [
             ("1 is \"A b\" of 'it''s', A b 100%", "|NULL", r"E'a\\b'''")
         ]
-        for wrong, sqlstate in (("format('%s')", "22023"), ("format('%5s', 1)", "0A000")):
+        for wrong, sqlstate in (("format('%s')", "22023"), ("format('%*s', 5, 1)", "0A000")):
             with pytest.raises(psycopg.Error) as raised:
                 connection.execute(f"SELECT {wrong}")
             assert raised.value.sqlstate == sqlstate
