@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from reclock.sql.syntax.words import WordParser
 
+E = TypeVar("E", bound=exp.Expr)
 _SIGN = "sign"
 _PREFIXED = exp.Neg | exp.BitwiseNot
 
@@ -32,7 +33,7 @@ class PlacedParser(WordParser):
         word = self._tokens[self._index - 2]
         return _placed(super()._parse_cast(strict, safe), word)
 
-    def _parse_extract(self) -> Any:
+    def _parse_extract(self) -> exp.Extract | exp.Anonymous:
         word = self._tokens[self._index - 2]
         return _placed(super()._parse_extract(), word)
 
@@ -43,7 +44,7 @@ class PlacedParser(WordParser):
             kind.meta[_SIGN] = sign
         return kind
 
-    def build_cast(self, strict: bool, **kwargs: Any) -> Any:
+    def build_cast(self, strict: bool, **kwargs: Any) -> exp.Expr:
         sign = kwargs["to"].meta.pop(_SIGN, None)
         node = super().build_cast(strict, **kwargs)
         return node if sign is None else _placed(node, sign)
@@ -61,6 +62,6 @@ class PlacedParser(WordParser):
         return node
 
 
-def _placed(node: exp.Expr, token: Token) -> exp.Expr:
+def _placed(node: E, token: Token) -> E:
     node.meta.update({"start": token.start, "end": token.end})
     return node
