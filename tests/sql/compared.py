@@ -278,6 +278,7 @@ ANSWERED_BY_BOTH = (
     "frames",
     "intervals",
     "json_paths",
+    "many",
     "ordered_sets",
     "read_numbers",
     "regexps",
