@@ -25,6 +25,7 @@ from reclock.algebra.relations import (
     TEXT,
     Column,
     RelationDesc,
+    array,
     numeric,
 )
 from reclock.algebra.timestamps import Timestamp
@@ -108,6 +109,9 @@ def plans(draw: st.DrawFn) -> Plan:
             column, value = Cast(column, BIGINT), draw(st.sampled_from([value, 2**40]))
         sides = (column, Literal(value, column.type))
         equal = Call("=", sides if draw(st.booleans()) else sides[::-1], BOOLEAN)
+        if isinstance(column, ColumnRef) and draw(st.booleans()):
+            among = tuple(row[index] for row in draw(st.lists(values, max_size=4)))
+            equal = Call("= any", (column, Literal(among, array(column.type))), BOOLEAN)
         if draw(st.booleans()):
             other = draw(st.sampled_from([index, index, 3]))
             beside = Call(
