@@ -9,6 +9,7 @@ from functools import singledispatch
 from reclock.compute.expressions.eager_calls import shielded
 from reclock.errors import InternalError
 from reclock.plan import functions
+from reclock.plan.functions import json_calls
 from reclock.plan.functions.casts import write_cast
 from reclock.plan.functions.floats import positive_zero, with_value
 from reclock.plan.functions.registry import Site, write
@@ -75,6 +76,8 @@ def _with_short_arguments(engine: str, site: Site, write: Callable[[Site], str])
         for i, argument in enumerate(site.arguments)
     )
     body = write(replace(site, arguments=tuple(names)))
+    if json_calls.PREFIX in body:
+        return sql  # Spark has no calls of Python in a lambda, which is how it names a value
     return with_value(engine, struct(engine, long), body, _ARGUMENTS)
 
 
