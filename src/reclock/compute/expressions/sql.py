@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import singledispatch
 
@@ -111,11 +111,26 @@ def _in_order(scalar: Call[Scalar], engine: str, columns: Sequence[str]) -> str:
 
 def condition_to_sql(condition: Scalar, engine: str, columns: Sequence[str]) -> str:
     """``condition`` of a filter or join. There engines evaluate AND and OR in order themselves, and
-    optimize them."""
-    if isinstance(condition, Call) and condition.function in _DECIDING:
-        parts = [condition_to_sql(part, engine, columns) for part in condition.arguments]
-        return f"({f' {condition.function.upper()} '.join(parts)})"
-    return to_sql(condition, engine, columns)
+    optimize them, but take the square of the time of long ones."""
+    if not isinstance(condition, Call) or condition.function not in _DECIDING:
+        return to_sql(condition, engine, columns)
+    parts = [condition_to_sql(part, engine, columns) for part in _operands(condition)]
+    written = f" {condition.function.upper()} ".join(parts)
+    if condition.function == "or" and len(parts) > _MANY:
+        return case_sql(engine, f" WHEN {written} THEN TRUE ELSE FALSE")
+    return f"({written})"
+
+
+_MANY = 64
+
+
+def _operands(scalar: Call[Scalar]) -> Iterator[Scalar]:
+    """Of a chain of one operator."""
+    for argument in scalar.arguments:
+        if isinstance(argument, Call) and argument.function == scalar.function:
+            yield from _operands(argument)
+        else:
+            yield argument
 
 
 def aggregate_to_sql(

@@ -18,19 +18,19 @@ from reclock.plan.relational import Constant
 
 @snapshot.register
 def _(node: Constant, rendering: Rendering, inputs: Sequence[str]) -> str:
+    engine, types = rendering.engine, node.desc.types
     if not node.rows:
-        nothing = select_list([literal(rendering.engine, None, type) for type in node.desc.types])
+        nothing = select_list([literal(engine, None, type) for type in types])
         return f"SELECT {nothing} WHERE FALSE"
     rows = [
-        select_list(
-            [
-                literal(rendering.engine, value, type)
-                for value, type in zip(row, node.desc.types, strict=True)
-            ]
-        )
+        [literal(engine, value, type) for value, type in zip(row, types, strict=True)]
         for row in node.rows
     ]
-    return " UNION ALL ".join(f"SELECT {row}" for row in rows)
+    if len(rows) == 1 or not types:
+        return " UNION ALL ".join(f"SELECT {select_list(row)}" for row in rows)
+    values = ", ".join(f"({', '.join(row)})" for row in rows)
+    names = [f"c{place}" for place in range(len(types))]
+    return f"SELECT {select_list(names)} FROM (VALUES {values}) AS v({', '.join(names)})"
 
 
 @demand.register

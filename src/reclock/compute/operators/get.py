@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, ScalarType, TypeName
-from reclock.compute.expressions.sql import to_sql
+from reclock.compute.expressions.sql import condition_to_sql
 from reclock.compute.operators.rules import (
     DeltaStep,
     KeyFilter,
@@ -185,7 +185,7 @@ def _pushed(node: Get, rendering: Rendering, read: Sequence[str | None]) -> list
     row or none."""
     spelled = [expression or "" for expression in read]
     return [
-        to_sql(predicate, rendering.engine, spelled)
+        condition_to_sql(predicate, rendering.engine, spelled)
         for predicate in rendering.predicates.get(id(node), ())
     ]
 

@@ -294,21 +294,22 @@ def _guarded_quotient(engine: str, error: str, quotient: str, left: str, right: 
     )
 
 
-_QUOTIENT = "reclock_quotient"
+_QUOTIENT, _LONG = "reclock_quotient", 400
 
 
 def duckdb_quotient(left: str, right: str, scale: int, result: ScalarType) -> str:
     """Of numerics of ``scale``, by macros of the engine's connection.
 
-    The macro of the quotient writes an operand many times: of one that is a quotient itself, the
-    digits are computed once.
+    The macros write an operand many times: what is long, or a quotient itself, has a name for its
+    value, and one for its digits.
     """
-
-    digits = duckdb_digits(left, scale), duckdb_digits(right, scale)
-    if _QUOTIENT in left or _QUOTIENT in right:
-        pair = f"{{'l': {digits[0]}, 'r': {digits[1]}}}"
-        return floats.with_value("duckdb", pair, duckdb_quotient_of_digits("v.l", "v.r", result))
-    return duckdb_quotient_of_digits(*digits, result)
+    if _QUOTIENT not in left + right and len(left) + len(right) < _LONG:
+        digits = duckdb_digits(left, scale), duckdb_digits(right, scale)
+        return duckdb_quotient_of_digits(*digits, result)
+    numbers = f"{{'l': {left}, 'r': {right}}}"
+    both = f"{{'l': {duckdb_digits('n.l', scale)}, 'r': {duckdb_digits('n.r', scale)}}}"
+    quotient = duckdb_quotient_of_digits("v.l", "v.r", result)
+    return floats.with_value("duckdb", numbers, floats.with_value("duckdb", both, quotient), "n")
 
 
 def duckdb_quotient_of_digits(left: str, right: str, result: ScalarType) -> str:

@@ -34,9 +34,20 @@ class CallParser(JoinParser):
     }
 
     def _parse_lambda(self, alias: bool = False) -> exp.Expr | None:
+        """An argument of a call. (sqlglot's reads each as the parameters of a lambda first, which
+        doubles the work with every call within another.)"""
         if self._curr.token_type != TokenType.IDENTIFIER and self._match_text_seq("VARIADIC"):
             return Variadic(this=self._parse_disjunction() or self.missing())
-        return super()._parse_lambda(alias)
+        if self._next.token_type in (TokenType.FARROW, TokenType.COLON_EQ):
+            name = self._parse_id_var(any_token=False) or self.missing()
+            self._advance()
+            return exp.Kwarg(this=name, expression=self._parse_disjunction() or self.missing())
+        if self._match(TokenType.DISTINCT):
+            return self._parse_order(
+                exp.Distinct(expressions=self._parse_csv(self._parse_disjunction))
+            )
+        self._match(TokenType.ALL)
+        return self._parse_order(self._parse_select_or_expression(alias=alias))
 
     def _parse_substring_call(self) -> exp.Anonymous:
         arguments = self._parse_csv(self._parse_disjunction)

@@ -114,13 +114,6 @@ class QueryParser(CallParser):
         ),
     }
 
-    LAMBDAS: ClassVar[dict[Any, Any]] = {
-        token: build
-        for token, build in MaterializeParser.LAMBDAS.items()
-        if token is not TokenType.ARROW
-    }
-    """`f(a -> 'b')` is a call with the field of a document."""
-
     RESERVED_TOKENS: ClassVar[Any] = MaterializeParser.RESERVED_TOKENS - {TokenType.SELECT}
     """What cannot be a name after AS: no word."""
 
@@ -274,7 +267,7 @@ class QueryParser(CallParser):
 
     def _is_empty_list(self) -> bool:
         """Whether ``LIST[]`` is next, which sqlglot takes for the name of a type."""
-        kinds = tuple(token.token_type for token in self._tokens[self._index :][:3])
+        kinds = tuple(token.token_type for token in self._tokens[self._index : self._index + 3])
         return kinds == (TokenType.LIST, TokenType.L_BRACKET, TokenType.R_BRACKET)
 
     def _is_type_called(self) -> bool:
@@ -288,7 +281,9 @@ class QueryParser(CallParser):
 
     def _is_precise_constant(self) -> bool:
         """Whether what follows is a constant of a type with digits, as in ``timestamptz(0) '…'``."""
-        following = tuple(token.token_type for token in self._tokens[self._index + 1 :][:4])
+        following = tuple(
+            token.token_type for token in self._tokens[self._index + 1 : self._index + 5]
+        )
         return following[1:3] == (TokenType.NUMBER, TokenType.R_PAREN) and following[3:] in (
             (TokenType.STRING,),
             *((kind,) for kind in OTHER_STRINGS),
