@@ -121,6 +121,11 @@ CASES = (
     Case("WITH i AS (INSERT INTO t VALUES (1)) SELECT 1", (*INSIDE, ("INSERT", "t"))),
     Case("EXPLAIN DELETE FROM t", (*READ, ("DELETE", "t"), ("SELECT", "t"))),
     Case("TRUNCATE t", (*INSIDE, ("DELETE", "t"))),
+    Case(
+        "TRUNCATE numbered RESTART IDENTITY",
+        (*INSIDE, ("DELETE", "numbered")),
+        owns=("numbers",),
+    ),
     Case("COPY t FROM STDIN", (*INSIDE, ("INSERT", "t"))),
     Case("COPY t TO STDOUT", (*READ, ("SELECT", "t"))),
     Case("COPY (SELECT * FROM flights) TO STDOUT", (*READ, ("SELECT", "flights"))),
@@ -275,6 +280,7 @@ def objects() -> tuple[Any, ...]:
     world = World()
     world.execute(
         f"{FLIGHTS}; CREATE TABLE t (a int); CREATE SEQUENCE counter; "
+        "CREATE TABLE numbered (n int); CREATE SEQUENCE numbers OWNED BY numbered.n; "
         "CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE VIEW calm AS SELECT 'ok'::mood AS m; "
         "CREATE DOMAIN size AS int CHECK (VALUE > 0); "
         "CREATE FUNCTION doubled(a int) RETURNS int RETURN a * 2; "
@@ -416,6 +422,8 @@ OWNED = (
     "bucket",
     "pub",
     "counter",
+    "numbered",
+    "numbers",
 )
 
 

@@ -237,6 +237,8 @@ STATEMENTS: dict[str, str] = {
     "DELETE FROM t": "DeleteStatement",
     "DELETE FROM d.s.t x WHERE x.a IN (1, 2) RETURNING *": "DeleteStatement",
     "TRUNCATE s.a, b": "TruncateStatement",
+    "TRUNCATE a RESTART IDENTITY CASCADE": "TruncateStatement",
+    "TRUNCATE a CONTINUE IDENTITY": "TruncateStatement",
     "COPY t (a, b) FROM STDIN WITH (FORMAT csv, HEADER, DELIMITER ';', NULL 'NA')": "CopyStatement",
     "COPY (SELECT 1) TO STDOUT CSV HEADER DELIMITER AS '|'": "CopyStatement",
     "COPY t TO STDOUT": "CopyStatement",

@@ -33,8 +33,11 @@ from reclock.adapter.statements.tables.rows import (
 from reclock.adapter.transaction.table_reads import tables_read
 from reclock.algebra.relations import RelationDesc
 from reclock.catalog.acl import Privilege
+from reclock.catalog.objects import Kind
 from reclock.collections.table_queues import Turn
+from reclock.errors import UnsupportedSql
 from reclock.plan.relational import Constant, Finishing, Get, Plan, Project
+from reclock.sql.catalog.entries import SequenceEntry
 from reclock.sql.statements.query.values import Select
 from reclock.sql.statements.tables.modify_plan import Modify, Truncate
 from reclock.sql.statements.tables.targets import WRITTEN
@@ -80,7 +83,8 @@ def _(statement: Truncate, context: AuthorizationContext) -> Requirements:
             need
             for part in statement.parts
             for need in context.on_item(part.table, Privilege.DELETE)
-        )
+        ),
+        owner_of=tuple((Kind.ITEM, sequence) for sequence in statement.restarted),
     )
 
 
@@ -91,7 +95,28 @@ def _(statement: Truncate, context: StatementContext) -> Result:
             modify(part, changes)
         return Result(statement.tag)
 
-    return change_tables(context, work, partial(_turn, statement.parts, context))
+    def empty() -> None:
+        change_tables(context, work, partial(_turn, statement.parts, context))
+
+    if not statement.restarted:
+        empty()
+        return Result(statement.tag)
+    if context.transactions.explicit_block is not None:
+        raise UnsupportedSql(
+            "TRUNCATE ... RESTART IDENTITY in a transaction block is not supported",
+            hint="a rollback takes nothing back from a sequence: TRUNCATE the table, and after "
+            "COMMIT, ALTER SEQUENCE ... RESTART",
+        )
+
+    def empty_and_restart() -> None:
+        empty()
+        for id in statement.restarted:
+            sequence = context.catalog.entry(id)
+            assert isinstance(sequence, SequenceEntry)
+            context.sequences.restart(sequence, sequence.sequence.start)
+
+    context.transactions.run_alone(statement.tag, empty_and_restart)
+    return Result(statement.tag)
 
 
 def modify(statement: Modify, changes: StatementChanges) -> Result:

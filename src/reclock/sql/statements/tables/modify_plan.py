@@ -268,7 +268,12 @@ def truncate(node: TruncateStatement, catalog: PlannerCatalog, session: SessionN
             hint=f'Truncate table "{key.table.name.item}" at the same time, or use TRUNCATE ... '
             "CASCADE.",
         )
-    return Truncate(tuple(emptied_tables.values()))
+    restarted: list[GlobalId] = []
+    if node.args.get("identity") == "RESTART IDENTITY":
+        for table in emptied_tables:
+            owner = catalog.relation(table).name
+            restarted += [sequence.id for sequence in catalog.sequences(owner)]
+    return Truncate(tuple(emptied_tables.values()), tuple(restarted))
 
 
 # --- parts ---
@@ -413,7 +418,8 @@ class Modify:
 
 @dataclass(frozen=True, slots=True)
 class Truncate:
-    """Empty all these tables at one time."""
+    """Empty all these tables at one time. Then the sequences ``restarted`` begin again."""
 
     parts: tuple[Modify, ...]
+    restarted: tuple[GlobalId, ...] = ()
     tag: str = "TRUNCATE TABLE"

@@ -59,11 +59,12 @@ class DeleteStatement(Statement):
     }
 
 
-@written_as("TRUNCATE TABLE {names} {behavior}")
+@written_as("TRUNCATE TABLE {names} {identity} {behavior}")
 class TruncateStatement(Statement):
-    """``behavior`` is ``CASCADE``, ``RESTRICT`` or absent."""
+    """``identity`` is ``RESTART IDENTITY``, ``CONTINUE IDENTITY`` or absent; ``behavior`` is
+    ``CASCADE``, ``RESTRICT`` or absent."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"names": True, "behavior": False}
+    arg_types: ClassVar[dict[str, bool]] = {"names": True, "identity": False, "behavior": False}
 
 
 def changed_table(parser: StatementParser) -> exp.Table:
@@ -168,4 +169,5 @@ def returning(parser: StatementParser) -> list[exp.Expr] | None:
 def truncate(parser: StatementParser) -> TruncateStatement:
     parser.accept("TABLE")
     names = parser.comma_list(StatementParser.table_name)
-    return TruncateStatement(names=names, behavior=parser.drop_behavior())
+    identity = parser.accept_first("RESTART IDENTITY", "CONTINUE IDENTITY")
+    return TruncateStatement(names=names, identity=identity, behavior=parser.drop_behavior())
