@@ -66,12 +66,22 @@ class Reclock(Materialize):
         SUPPORTS_BETWEEN_FLAGS = True
         TRANSFORMS: ClassVar[dict[Any, Any]] = {
             **MaterializeGenerator.TRANSFORMS,
+            exp.Array: lambda self, node: _array_sql(self, node),
             exp.Interval: lambda self, node: _interval_sql(self, node),
             exp.Join: lambda self, node: _join_sql(self, node),
             exp.Pow: lambda self, node: self.binary(node, "^"),
             exp.StartsWith: lambda self, node: self.binary(node, "^@"),
             **WRITERS,
         }
+
+
+def _array_sql(generator: MaterializeGenerator, node: exp.Array) -> str:
+    """sqlglot takes a subquery that is the first element for the query of all elements."""
+    items = node.expressions
+    is_query = len(items) == 1 and isinstance(items[0], exp.Query)
+    if is_query and not node.args.get("value_constructor"):
+        return f"ARRAY({generator.sql(items[0])})"
+    return f"ARRAY[{', '.join(map(generator.sql, items))}]"
 
 
 def _interval_sql(generator: MaterializeGenerator, node: exp.Interval) -> str:

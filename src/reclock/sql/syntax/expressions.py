@@ -241,6 +241,8 @@ class QueryParser(CallParser):
             word = exp.Column(this=exp.to_identifier(self._curr.text))
             self._advance(3)
             return self._parse_column_ops(exp.Bracket(this=word, expressions=[]))
+        if self._is_constructor():
+            return self._parse_column()
         if self._is_type_called():
             name = self._curr.text.lower()
             self._advance(2)
@@ -269,6 +271,12 @@ class QueryParser(CallParser):
         """Whether ``LIST[]`` is next, which sqlglot takes for the name of a type."""
         kinds = tuple(token.token_type for token in self._tokens[self._index : self._index + 3])
         return kinds == (TokenType.LIST, TokenType.L_BRACKET, TokenType.R_BRACKET)
+
+    def _is_constructor(self) -> bool:
+        """Whether ``ARRAY[`` or ``LIST[`` is next, whose elements sqlglot would read for the size of a
+        type before it reads them again."""
+        is_bracket = bool(self._next) and self._next.token_type == TokenType.L_BRACKET
+        return is_bracket and self._curr.token_type in (TokenType.ARRAY, TokenType.LIST)
 
     def _is_type_called(self) -> bool:
         return (
@@ -301,6 +309,8 @@ class QueryParser(CallParser):
             return self._parse_bracket(self._map_of(items, this))
         if is_word(this, "list"):
             items = list(map(_as_list, items))
+        if isinstance(this, exp.Array):
+            this = exp.Paren(this=this)  # as it is written
         return self._parse_bracket(exp.Bracket(this=this, expressions=items))
 
     def _bracketed(self) -> list[exp.Expr]:
@@ -320,16 +330,14 @@ class QueryParser(CallParser):
 
     def _bare_brackets(self) -> exp.Expr | None:
         """Brackets within those of an array, a list or a map, which mean another one."""
-        start = self._index
         self._advance()
         items = self._bracketed()
         if any(isinstance(item, exp.PropertyEQ) for item in items):
             return self._map_of(items, None)
-        self._retreat(start)
-        array = super()._parse_bracket(None)
-        if isinstance(array, exp.Array):
-            array.meta[_IS_BARE] = True
-        return array
+        is_query = len(items) == 1 and isinstance(items[0], exp.Query)
+        array = exp.Array(expressions=items, value_constructor=is_query)
+        array.meta[_IS_BARE] = True
+        return self._parse_bracket(array)
 
     def _map_of(self, items: list[exp.Expr], word: exp.Expr | None) -> exp.ToMap:
         is_map = word is None or is_word(word, "map")
