@@ -6,9 +6,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from reclock.algebra.relations import (
     DOUBLE,
+    INTERVAL,
     TEXT,
     TIMESTAMP,
     TIMESTAMPTZ,
@@ -17,8 +19,15 @@ from reclock.algebra.relations import (
     numeric,
 )
 from reclock.errors import UnsupportedSql
+from reclock.plan.functions import intervals
 from reclock.plan.functions.casts import write_cast
 from reclock.plan.functions.floats import with_value
+from reclock.plan.functions.interval_formats import (
+    FRACTIONS,
+    half_of_day,
+    not_of_intervals,
+    number_of_interval,
+)
 from reclock.plan.functions.json_calls import checked, json_call
 from reclock.plan.functions.moments import field
 from reclock.plan.functions.registry import Site, Types, Writer, scalar
@@ -185,6 +194,14 @@ def _to_char(engine: str) -> Writer:
 
     def written(piece: re.Match[str], moment: str, type_: ScalarType) -> str:
         is_padded = piece["fm"] is None
+        is_interval = type_.name is TypeName.INTERVAL
+        if is_interval and (piece["millennia"] or piece["word"] not in {None, *_HALVES}):
+            raise not_of_intervals()
+        if is_interval and piece["word"]:
+            return half_of_day(engine, moment, _HALVES[piece["word"]])
+        if is_interval and piece["count"]:
+            digits = number_of_interval(engine, piece["count"], moment, is_padded=is_padded)
+            return digits if not piece["th"] else with_value(engine, digits, ordinal(piece["th"]))
         if piece["word"] in _HALVES:
             before, after = (literal(engine, half, TEXT) for half in _HALVES[piece["word"]])
             return (
@@ -212,7 +229,7 @@ def _to_char(engine: str) -> Writer:
             week = field(engine, "week", moment)
             whole = number.of.format(field(engine, number.field, moment), week=week)
             digits = f"CAST({divided(whole)} AS {text})"
-            if is_padded and number.digits:
+            if number.digits and (is_padded or piece["count"].upper() in FRACTIONS):
                 digits = f"lpad({digits}, {number.digits}, '0')"
             return digits if not piece["th"] else with_value(engine, digits, ordinal(piece["th"]))
         bare = '"' if piece["bare"] == '\\"' else piece["bare"] or ""
@@ -225,11 +242,13 @@ def _to_char(engine: str) -> Writer:
         if site.types[0].is_number:
             number = write_cast(engine, site.arguments[0], site.types[0], TEXT)
             return checked(engine, json_call("number_text", number, site.arguments[1]))
-        parts = [
-            written(piece, site.arguments[0], site.types[0])
-            for piece in _pieces(site.constants.get(1))
-        ]
-        nothing = f"(CASE WHEN {site.arguments[0]} IS NOT NULL THEN '' END)"
+        if site.types[0].name is TypeName.INTERVAL:
+            return intervals.computed(engine, site.arguments[:1], partial(formatted, site))
+        return formatted(site, site.arguments[0])
+
+    def formatted(site: Site, moment: str) -> str:
+        parts = [written(piece, moment, site.types[0]) for piece in _pieces(site.constants.get(1))]
+        nothing = f"(CASE WHEN {moment} IS NOT NULL THEN '' END)"
         return f"({' || '.join([nothing, *parts])})"
 
     return write
@@ -243,12 +262,15 @@ def _formatted(
         return exact(((number, TEXT), TEXT))(types, constants)
     if 1 in constants:
         list(_pieces(constants[1]))
-    return exact(((TIMESTAMPTZ, TEXT), TEXT), ((TIMESTAMP, TEXT), TEXT))(types, constants)
+    if len(types) == 2 and types[0] is not None and types[0].name is TypeName.TIME:
+        types = (INTERVAL, types[1])
+    moments = (TIMESTAMPTZ, TIMESTAMP, INTERVAL)
+    return exact(*(((moment, TEXT), TEXT) for moment in moments))(types, constants)
 
 
 scalar(
     "to_char",
-    "A moment formatted by a pattern, such as `'YYYY-MM-DD HH24:MI'`, or a number, by one such as "
+    "A moment, an interval or a time formatted by a pattern, such as `'YYYY-MM-DD HH24:MI'`, or a number, by one such as "
     "`'FM999,990.00'`.",
     _formatted,
     duckdb=_to_char("duckdb"),
