@@ -87,3 +87,4 @@ SELECT f, a, b, count(*) FROM t GROUP BY ROLLUP (f, (a, (b, g)))
 SELECT to_char(i, 'YYYY-MM-DD HH24:MI:SS.US') AS all_parts, to_char(i, 'FMDD "days" FMHH24:MI') AS short, to_char(i, 'DDD CC YYY YY Y') AS more, to_char(i, 'SSSS MS FF2 FMMS FMUS') AS fractions FROM held
 SELECT to_char(c, 'HH24:MI:SS.MS') AS clock, to_char(c, 'HH12:MI pm') AS half, to_char(c, 'FMHH24th "hour" A.M.') AS nth FROM clocks
 SELECT to_char(at, 'FMHH24:FMMI:FMSS.FMMS FMUS FMFF3') AS x, to_char(l - timestamp '2020-01-01', 'DDD HH24:MI') AS since FROM moments
+SELECT extract(timezone FROM at) AS s, extract(timezone_hour FROM at) AS h, date_part('timezone_minute', at) AS m FROM moments

@@ -32,3 +32,4 @@ SELECT * FROM generate_series(timestamptz '2023-11-05 12:00', '2023-11-01', inte
 SELECT '["2024-01-01 01:00","2024-07-01 02:00+02")'::tstzrange, '{"[2024-07-01 12:00,)",empty}'::tstzrange[], '(,2024-07-01 PDT]'::tstzrange
 SELECT n, at <@ '[2023-03-12, 2023-11-05 02:00)'::tstzrange, tstzrange(at, NULL) FROM moments
 SELECT make_timestamptz(2023, 3, 12, 4, 30, 0, '+2'), make_timestamptz(2023, 3, 12, 4, 30, 0, '-05:30'), make_timestamptz(2023, 3, 12, 4, 30, 0, 'PST')
+SELECT extract(timezone FROM at) AS s, extract(timezone_hour FROM at) AS h, extract(TIMEZONE_MINUTE FROM at) AS m, date_part('timezone', at) AS d FROM moments

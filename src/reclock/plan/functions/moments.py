@@ -74,6 +74,10 @@ def _by_year(field: str) -> tuple[int, str, str]:
     )
 
 
+_OF_ZONE = ("timezone", "timezone_hour", "timezone_minute")
+"""How far the session's zone is ahead of UTC, in seconds, and the hours and minutes of it. Here the
+zone is UTC."""
+
 # field: digits after the point, then the whole number of such parts as DuckDB and as Spark write it
 _FIELDS: Mapping[str, tuple[int, str, str]] = {
     "epoch": (6, "epoch_us({0})", "unix_micros(CAST({0} AS TIMESTAMP))"),
@@ -107,6 +111,7 @@ _FIELDS: Mapping[str, tuple[int, str, str]] = {
         _BY_YEAR["year"].format(y="date_part('isoyear', {0})"),
         _BY_YEAR["year"].format(y="extract(YEAROFWEEK FROM {0})"),
     ),
+    **dict.fromkeys(_OF_ZONE, (0, "0 * date_part('hour', {0})", "0 * hour({0})")),
 }
 _OF_DAY = ("microseconds", "milliseconds", "second", "minute", "hour")
 """Fields that ``extract`` finds in no date. ``date_part`` takes a date as its midnight."""
@@ -221,8 +226,10 @@ def _resolve_truncation(
 
 def _fields(type: ScalarType | None) -> tuple[str, ...]:
     """The fields that values of ``type`` have."""
-    if type is None or type.name not in (TypeName.INTERVAL, TypeName.TIME):
+    if type is None or type.name is TypeName.TIMESTAMPTZ:
         return FIELDS
+    if type.name not in (TypeName.INTERVAL, TypeName.TIME):
+        return tuple(field for field in FIELDS if field not in _OF_ZONE)
     return intervals.FIELDS if type.name is TypeName.INTERVAL else (*_OF_DAY, "epoch")
 
 

@@ -18,6 +18,7 @@ from reclock.algebra.intervals import Interval
 from reclock.algebra.relations import (
     BOOLEAN,
     DATE,
+    DOUBLE,
     INTEGER,
     INTERVAL,
     TEXT,
@@ -80,6 +81,10 @@ def zoned(call: Call[TypedExpr]) -> TypedExpr | None:
             return truncated(unit, moment, local, lambda start: moment_of(start, zone))
         case Call("extract" | "date_part", (Literal("epoch"), _)):
             return None
+        case Call("extract" | "date_part", (Literal(str() as field), moment)) if (
+            field.lower().startswith("timezone") and moment.type == TIMESTAMPTZ
+        ):
+            return Cast(_ahead(field.lower(), moment, session_zone()), call.type)
         case Call("extract" | "date_part" as name, (field, moment)) if moment.type == TIMESTAMPTZ:
             return Call(name, (field, local_time(moment, session_zone())), call.type)
         case Call("to_char", (moment, format)) if moment.type == TIMESTAMPTZ:
@@ -102,6 +107,22 @@ def zoned(call: Call[TypedExpr]) -> TypedExpr | None:
             return _shifted("+", moment, interval)
         case _:
             return None
+
+
+def _ahead(field: str, moment: TypedExpr, zone: str) -> TypedExpr:
+    """How far the zone is ahead of UTC at the moment, in seconds, or the hours or minutes of it."""
+    epochs = (
+        Call("date_part", (Literal("epoch", TEXT), at), DOUBLE)
+        for at in (local_time(moment, zone), moment)
+    )
+    seconds = Cast(Call("-", tuple(epochs), DOUBLE), INTEGER)
+    if field == "timezone":
+        return seconds
+    hours = Call("/", (seconds, Literal(3600, INTEGER)), INTEGER)
+    if field == "timezone_hour":
+        return hours
+    minutes = Call("/", (seconds, Literal(60, INTEGER)), INTEGER)
+    return Call("%", (minutes, Literal(60, INTEGER)), INTEGER)
 
 
 def _is_text(format: TypedExpr) -> TypeGuard[Literal]:

@@ -22,7 +22,7 @@ from reclock.algebra.relations import (
     TypeName,
     array,
 )
-from reclock.errors import UnsupportedSql
+from reclock.errors import UnknownFunction, UnsupportedSql
 from reclock.plan.build import map_columns
 from reclock.plan.functions.jsonb import ROWS_OF
 from reclock.plan.functions.maps import MAP_KEYS, MAP_VALUES
@@ -95,7 +95,14 @@ def _series(call: CallFunction, arguments: Sequence[Planned]) -> TypedExpr:
     if len(arguments) == 3 and arguments[2].type == INTERVAL and all(map(is_open, arguments[:2])):
         first, last, step = arguments  # PostgreSQL prefers timestamptz to timestamp
         return call("series", [coerce(first, TIMESTAMPTZ), coerce(last, TIMESTAMPTZ), step])
-    return call("series", arguments)
+    try:
+        return call("series", arguments)
+    except UnknownFunction:
+        types = [
+            "unknown" if argument.type is None else str(argument.type.unconstrained)
+            for argument in arguments
+        ]
+        raise UnknownFunction("generate_series", types) from None
 
 
 def _subscripts(call: CallFunction, arguments: Sequence[Planned]) -> TypedExpr:
