@@ -115,13 +115,13 @@ def _ahead(field: str, moment: TypedExpr, zone: str) -> TypedExpr:
         Call("date_part", (Literal("epoch", TEXT), at), DOUBLE)
         for at in (local_time(moment, zone), moment)
     )
-    seconds = Cast(Call("-", tuple(epochs), DOUBLE), INTEGER)
+    seconds: TypedExpr = Cast(Call("-", tuple(epochs), DOUBLE), INTEGER)
     if field == "timezone":
         return seconds
-    hours = Call("/", (seconds, Literal(3600, INTEGER)), INTEGER)
+    hours: TypedExpr = Call("/", (seconds, Literal(3600, INTEGER)), INTEGER)
     if field == "timezone_hour":
         return hours
-    minutes = Call("/", (seconds, Literal(60, INTEGER)), INTEGER)
+    minutes: TypedExpr = Call("/", (seconds, Literal(60, INTEGER)), INTEGER)
     return Call("%", (minutes, Literal(60, INTEGER)), INTEGER)
 
 
