@@ -23,13 +23,20 @@ from reclock.collections.version import Version
 from reclock.compute.engines.engine import Engine, Inputs, PreviousResult
 from reclock.compute.operators.rules import NoContinuation, NoRuleByTime
 from reclock.compute.steps.delta import has_delta_rules
-from reclock.errors import ErrorAtTime, EvaluationError, InternalError, OutputFailed, ReclockError
+from reclock.errors import (
+    ErrorAtTime,
+    EvaluationError,
+    InternalError,
+    NestedTooDeeply,
+    OutputFailed,
+    ReclockError,
+)
 from reclock.plan.relational import Plan
 
 NO_ANSWER = (EvaluationError, OutputFailed, ErrorAtTime)
 """The errors that mean that a plan has no answer at a time, on any engine and in any attempt."""
 
-_NO_CHANGES = (EvaluationError, ErrorAtTime, NoContinuation)
+_NO_CHANGES = (EvaluationError, ErrorAtTime, NoContinuation, NestedTooDeeply)
 """The errors of a step from changes that do not mean that the plan has no answer."""
 
 

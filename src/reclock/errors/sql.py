@@ -36,6 +36,13 @@ class UnsupportedSql(ReclockError):
     sqlstate = "0A000"
 
 
+class NestedTooDeeply(UnsupportedSql):
+    """The statement, or the changes of its view, have more levels than can be planned or run."""
+
+    def __init__(self) -> None:
+        super().__init__("the statement is nested too deeply")
+
+
 class ExperimentalFeature(ReclockError):
     """The statement needs experimental mode, which is off in this environment."""
 

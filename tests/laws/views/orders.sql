@@ -26,6 +26,8 @@ WITH spent AS (SELECT customer, sum(total) AS total FROM orders GROUP BY custome
     SELECT name, s.total FROM customers, spent s WHERE s.customer = id AND s.total = (SELECT max(total) FROM spent);
 SELECT o.id, x.product FROM orders o, LATERAL (SELECT product FROM items WHERE order_id = o.id ORDER BY pieces DESC LIMIT 1) x;
 SELECT total / pieces AS rate FROM orders JOIN items ON order_id = id;
+SELECT id, total / nullif(((weight::numeric + total) / 3.0) / 7.0, 0) / 1.5 AS share FROM orders;
+SELECT a.customer, a.t / nullif((a.t + b.t) / 3.0, 0) * 100 / 2.0 AS share FROM (SELECT customer, sum(total) AS t FROM orders GROUP BY customer) a, (SELECT order_id, sum(price) AS t FROM items GROUP BY order_id) b WHERE a.t > b.t;
 SELECT sum(total / nullif(pieces, 0)), 1 / (count(*) - 3) AS around FROM orders JOIN items ON order_id = id;
 SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY total), stddev(weight), variance(price) FROM orders LEFT JOIN items ON order_id = id;
 SELECT order_id, percentile_disc(0.3) WITHIN GROUP (ORDER BY price DESC), mode() WITHIN GROUP (ORDER BY price DESC), dense_rank(2) WITHIN GROUP (ORDER BY price) FROM items GROUP BY order_id;

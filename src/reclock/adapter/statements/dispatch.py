@@ -9,7 +9,7 @@ import pkgutil
 from reclock.adapter import statements
 from reclock.adapter.statement_context import Answer, StatementContext, executes
 from reclock.adapter.statements.definition import change_catalog
-from reclock.errors import UnsupportedSql
+from reclock.errors import NestedTooDeeply
 from reclock.sql.planning.registry import PlannedStatement
 
 for _module in pkgutil.walk_packages(statements.__path__, f"{statements.__name__}."):
@@ -24,4 +24,4 @@ def execute(statement: PlannedStatement, context: StatementContext) -> Answer:
             return executes[type(statement)](statement, context)
         return change_catalog(statement, context)
     except RecursionError as error:
-        raise UnsupportedSql("the statement is nested too deeply") from error
+        raise NestedTooDeeply from error

@@ -48,7 +48,7 @@ from reclock.compute.steps import delta
 from reclock.compute.steps.linear_recursion import with_linear_recursions
 from reclock.compute.steps.new_rows import continued_recursion
 from reclock.compute.steps.writer import RESULT, DeltaInputs
-from reclock.errors import OutOfMemory, QueryCanceled, ReclockError
+from reclock.errors import NestedTooDeeply, OutOfMemory, QueryCanceled, ReclockError
 from reclock.plan.functions.sql_names import identifier, string, type_sql
 from reclock.plan.mutual_recursion import has_blocks
 from reclock.plan.relational import Finishing, Plan
@@ -469,5 +469,7 @@ def _failure(error: BaseException) -> ReclockError:
         return QueryCanceled()
     if isinstance(error, duckdb.OutOfMemoryException) or "Out of Memory Error" in text:
         return OutOfMemory(detail=text.splitlines()[0])
+    if "Max expression depth limit" in text:
+        return NestedTooDeeply()
     is_of_data = isinstance(error, _DATA_ERRORS) or not isinstance(error, duckdb.Error)
     return failure(error, text, is_of_data=is_of_data and not _OF_PYTHON.search(text))

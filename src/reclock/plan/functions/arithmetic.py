@@ -294,7 +294,7 @@ def _guarded_quotient(engine: str, error: str, quotient: str, left: str, right: 
     )
 
 
-_QUOTIENT, _LONG = "reclock_quotient", 400
+_QUOTIENT, _NUMBERS, _LONG = "reclock_quotient", "mz_numbers", 400
 
 
 def duckdb_quotient(left: str, right: str, scale: int, result: ScalarType) -> str:
@@ -306,10 +306,15 @@ def duckdb_quotient(left: str, right: str, scale: int, result: ScalarType) -> st
     if _QUOTIENT not in left + right and len(left) + len(right) < _LONG:
         digits = duckdb_digits(left, scale), duckdb_digits(right, scale)
         return duckdb_quotient_of_digits(*digits, result)
-    numbers = f"{{'l': {left}, 'r': {right}}}"
-    both = f"{{'l': {duckdb_digits('n.l', scale)}, 'r': {duckdb_digits('n.r', scale)}}}"
-    quotient = duckdb_quotient_of_digits("v.l", "v.r", result)
-    return floats.with_value("duckdb", numbers, floats.with_value("duckdb", both, quotient), "n")
+    of_names = (duckdb_digits(f"{_NUMBERS}.{side}", scale) for side in "lr")
+    values = floats.with_value(
+        "duckdb", _pair(*of_names), duckdb_quotient_of_digits("v.l", "v.r", result)
+    )
+    return floats.with_value("duckdb", _pair(left, right), values, _NUMBERS)
+
+
+def _pair(left: str, right: str) -> str:
+    return f"{{'l': {left}, 'r': {right}}}"
 
 
 def duckdb_quotient_of_digits(left: str, right: str, result: ScalarType) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reclock.errors import UnsupportedSql
+from reclock.errors import NestedTooDeeply
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.named_types import qualify_types, types_of
 from reclock.sql.names import SessionNames
@@ -29,7 +29,7 @@ def plan_statement(
         with places_in(parsed.node):
             planned = plan_node(parsed.node, catalog, session or SessionNames())
     except RecursionError as error:
-        raise UnsupportedSql("the statement is nested too deeply") from error
+        raise NestedTooDeeply from error
     if not isinstance(planned, Skipped):
         check_consumed(parsed.node)
     return planned
