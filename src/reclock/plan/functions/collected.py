@@ -86,7 +86,10 @@ def _rows_by_spark(site: Site, first: int, **fields: str) -> str:
     struct = ", ".join(f"'{name}', {sql}" for name, sql in named.items())
     collected = f"collect_{'set' if site.is_distinct else 'list'}(named_struct({struct}))"
     branches = "".join(_comparison(f"k{i}", key) for i, key in enumerate(keys))
-    return f"array_sort({collected}{site.filter}{site.over}, (l, r) -> CASE{branches} ELSE 0 END)"
+    rows = f"{collected}{site.filter}{site.over}"
+    if not branches:  # constants are in any order
+        return rows
+    return f"array_sort({rows}, (l, r) -> CASE{branches} ELSE 0 END)"
 
 
 def _comparison(field: str, key: _Key) -> str:
