@@ -486,9 +486,7 @@ class ResultTooLarge(ReclockError):
         self.limit_bytes = limit_bytes
         super().__init__(
             f"result exceeds max size of {limit_bytes} bytes",
-            hint=(
-                "select fewer rows or columns, or SET max_result_size to more, or to 0 for no limit"
-            ),
+            hint="select fewer rows or columns, or SET max_result_size to more, or to 0: no limit",
         )
 
 

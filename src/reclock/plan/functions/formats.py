@@ -270,8 +270,8 @@ def _formatted(
 
 scalar(
     "to_char",
-    "A moment, an interval or a time formatted by a pattern, such as `'YYYY-MM-DD HH24:MI'`, or a number, by one such as "
-    "`'FM999,990.00'`.",
+    "A moment, an interval or a time formatted by a pattern, such as `'YYYY-MM-DD HH24:MI'`, or a "
+    "number, by one such as `'FM999,990.00'`.",
     _formatted,
     duckdb=_to_char("duckdb"),
     spark=_to_char("spark"),
