@@ -40,11 +40,12 @@ demo: setup ## run the main job on real flight data, through Airflow, in demo-ho
 up: setup ## open the demo environment: Airflow UI, SQL port and shell, on loopback
 	$(BIN)/python examples/flights/up.py --home $(DEMO_HOME)
 
-check: setup ## lint, types, import contracts, unit tests
+check: setup ## lint, types, import contracts, that every test is found, unit tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(TYPES)
 	$(BIN)/lint-imports
+	$(BIN)/pytest --collect-only -p no:terminalreporter || $(BIN)/pytest -qq --collect-only
 	$(BIN)/pytest -q -x -n 2 --dist loadfile -m "not spark and not airflow and not servers" --malformed 500 $(UNIT_TESTS)
 
 test: setup ## everything CI runs

@@ -224,8 +224,8 @@ def _resolve_truncation(
     )
 
 
-def _fields(type: ScalarType | None) -> tuple[str, ...]:
-    """The fields that values of ``type`` have."""
+def fields(type: ScalarType | None) -> tuple[str, ...]:
+    """The fields that ``extract`` takes out of values of ``type``."""
     if type is None or type.name is TypeName.TIMESTAMPTZ:
         return FIELDS
     if type.name not in (TypeName.INTERVAL, TypeName.TIME):
@@ -236,7 +236,7 @@ def _fields(type: ScalarType | None) -> tuple[str, ...]:
 def _field_of(word: str, type: ScalarType | None) -> tuple[str, int]:
     """The field of a moment or interval that ``word`` means, and the digits after the point that it
     can have."""
-    known = _fields(type)
+    known = fields(type)
     name = _chosen(word, tuple(dict.fromkeys((*FIELDS, *intervals.FIELDS))))
     if name not in known:
         raise UnsupportedSql(f'unit "{name}" not supported for type {type}')
@@ -288,7 +288,7 @@ def _part(engine: str) -> Writer:
     def write(site: Site) -> str:
         if isinstance(word := site.constants.get(0), str):
             return part(word, site)
-        return _by_word(engine, site, {name: part(name, site) for name in _fields(site.types[1])})
+        return _by_word(engine, site, {name: part(name, site) for name in fields(site.types[1])})
 
     return write
 
