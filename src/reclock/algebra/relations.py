@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import ClassVar
 
 TIME_COLUMN = "mz_timestamp"
@@ -455,7 +456,7 @@ class Column:
         return f"{self.limit}{'[]' * self.type.dimensions}" if self.limit else str(self.type)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RelationDesc:
     """The columns of a relation in order, without ``mz_timestamp`` and ``mz_diff``. ``key`` names a
     unique key, if known."""
@@ -463,11 +464,11 @@ class RelationDesc:
     columns: tuple[Column, ...]
     key: tuple[str, ...] | None = None
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
 
-    @property
+    @cached_property
     def types(self) -> tuple[ScalarType, ...]:
         return tuple(column.type for column in self.columns)
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import singledispatch
+from functools import cached_property, singledispatch
 from typing import Any
 
 from reclock.algebra.relations import RelationDesc
 from reclock.compute.rendering import list_nodes, required_columns
 from reclock.plan.build import project
 from reclock.plan.calls import node_scalars
+from reclock.plan.equality import EqualPlans
 from reclock.plan.relational import (
     Constant,
     Distinct,
@@ -59,7 +60,7 @@ def narrowed(plan: Plan, *, is_read: bool = False) -> Plan:
         return plan
     required = required_columns(plan, nodes)
     results: dict[int, _Narrowed] = {}
-    equal: dict[Plan, Plan] = {}
+    equal = EqualPlans()
     computing, random = set[int](), set[int]()
     for key, node in nodes.items():
         columns = tuple(sorted(required[key]))
@@ -71,19 +72,19 @@ def narrowed(plan: Plan, *, is_read: bool = False) -> Plan:
             random.add(key)
         is_costly = key in computing if is_read else not isinstance(node, Get)
         if is_costly and key not in random:
-            result = replace(result, plan=equal.setdefault(result.plan, result.plan))
+            result = replace(result, plan=equal.first(result.plan))
         results[key] = result
     return results[id(plan)].plan
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Narrowed:
     """A plan whose columns are those at ``columns``, ascending, of the node that it replaces."""
 
     plan: Plan
     columns: tuple[int, ...]
 
-    @property
+    @cached_property
     def places(self) -> Mapping[int, int]:
         """Where each column is now."""
         return {column: place for place, column in enumerate(self.columns)}
@@ -103,9 +104,9 @@ def _cut(narrowed: _Narrowed, columns: Sequence[int]) -> _Narrowed:
 
 
 def _only(desc: RelationDesc, columns: Sequence[int]) -> RelationDesc:
-    names = [desc.names[column] for column in columns]
-    key = desc.key if desc.key is not None and set(desc.key) <= set(names) else None
-    return RelationDesc(tuple(desc.columns[column] for column in columns), key)
+    left = tuple(desc.columns[column] for column in columns)
+    has_key = desc.key is not None and set(desc.key) <= {column.name for column in left}
+    return RelationDesc(left, desc.key if has_key else None)
 
 
 @singledispatch

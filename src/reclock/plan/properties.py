@@ -40,23 +40,19 @@ def unique_key(plan: Plan) -> tuple[int, ...] | None:
             key = unique_key(input)
             if key is not None and set(key) <= set(indexes):
                 return tuple(indexes.index(i) for i in key)
-            declared = [
-                i for i, name in enumerate(plan.desc.names) if name in (plan.desc.key or ())
-            ]
-            return (
-                tuple(declared)
-                if plan.desc.key is not None and len(declared) == len(plan.desc.key)
-                else None
-            )
+            if (names := plan.desc.key) is None:
+                return None
+            declared = tuple(i for i, name in enumerate(plan.desc.names) if name in names)
+            return declared if len(declared) == len(names) else None
         case Join(left=left, right=right, kind=kind, keys=keys):
             if kind in (JoinKind.SEMI, JoinKind.ANTI):
                 return unique_key(left)
-            key = unique_key(right)
-            left_key, width = unique_key(left), len(left.desc)
-            if left_key is None or key is None or kind not in (JoinKind.INNER, JoinKind.LEFT):
+            if kind not in (JoinKind.INNER, JoinKind.LEFT) or (key := unique_key(right)) is None:
+                return None  # before the left side, which is a chain of joins more often
+            if (left_key := unique_key(left)) is None:
                 return None
             is_matched = set(key) <= {right_index for _, right_index in keys}
-            return left_key if is_matched else (*left_key, *(width + i for i in key))
+            return left_key if is_matched else (*left_key, *(len(left.desc) + i for i in key))
         case _:
             return None
 
