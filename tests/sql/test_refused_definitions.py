@@ -194,9 +194,9 @@ REFUSED = {
         "42P20",
         "frame start",
     ),
-    "SELECT nth_value(flight, flight) OVER (ORDER BY carrier) FROM flights": (
-        "0A000",
-        "not a constant integer",
+    "SELECT nth_value(flight, carrier) OVER (ORDER BY carrier) FROM flights": (
+        "42883",
+        "nth_value(integer, text)",
     ),
     "SELECT lead(flight, 1, 'none') OVER (ORDER BY carrier) FROM flights": ("22P02", "integer"),
     "SELECT rank(flight) OVER (ORDER BY carrier) FROM flights": ("42883", "rank(integer)"),

@@ -193,6 +193,12 @@ class WindowFunction:
     default: int | None = None
     row_offset: int | None = None
 
+    @property
+    def counts_buckets_by_row(self) -> bool:
+        """Whether it is ``ntile`` of a column. The first row of the group at which that is not NULL
+        says how many buckets there are; if that is not positive, it is the result."""
+        return self.name == "ntile" and self.row_offset is not None
+
 
 FrameOffset = int | Decimal | float | Interval
 

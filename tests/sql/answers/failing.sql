@@ -334,3 +334,7 @@ SELECT array_position(ARRAY[a], a, nullif(a, 1)) FROM t WHERE a = 1
 SELECT s.a FROM t AS s WHERE EXISTS (SELECT FROM t AS s (n) WHERE s.a = 1)
 SELECT s.a FROM t AS s, LATERAL (SELECT s.a FROM (VALUES (1)) AS s (n)) AS l
 SELECT s.a FROM t AS s WHERE (SELECT (SELECT s.a) FROM (VALUES (1)) AS s (n)) = 1
+SELECT ntile(a - 1) OVER (ORDER BY g) FROM t
+SELECT nth_value(b, a - 2) OVER (ORDER BY g) FROM t
+SELECT ntile(2::bigint) OVER (ORDER BY g) FROM t
+SELECT nth_value(a, g) OVER (ORDER BY g) FROM t

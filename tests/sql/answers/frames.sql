@@ -22,3 +22,5 @@ SELECT d, count(*) OVER (ORDER BY d RANGE 10.999999 PRECEDING), count(*) OVER (O
 SELECT g, (jsonb_agg(b) OVER (PARTITION BY f ORDER BY g))::text, (jsonb_agg(a) OVER (PARTITION BY f ORDER BY g ROWS BETWEEN 2 FOLLOWING AND 1 FOLLOWING))::text FROM t WHERE g <> 20
 SELECT g, (jsonb_agg(g) OVER (ORDER BY g ROWS BETWEEN 1 PRECEDING AND CURRENT ROW))::text FROM t WHERE g <> 20
 SELECT g, (jsonb_object_agg(g, b) OVER (ORDER BY g))::text FROM t WHERE g <> 20
+SELECT g, a, ntile(a) OVER (ORDER BY g), ntile(a) OVER (ORDER BY g DESC), ntile(a + 1) OVER (PARTITION BY f ORDER BY g), ntile((6 - g / 10)::int) OVER (ORDER BY g DESC) FROM t
+SELECT n, v, ntile(n) OVER (PARTITION BY k ORDER BY v), ntile(k) OVER (PARTITION BY k ORDER BY v), ntile(NULL) OVER (ORDER BY v), ntile('2') OVER (ORDER BY v), ntile(k::smallint) OVER (ORDER BY v) FROM (VALUES (2, NULL, 1), (2, NULL, 2), (2, 2, 3), (2, -1, 4), (2, 9, 5), (3, 4, 6), (3, 0, 7), (3, 1, 8), (3, 3, 9), (3, 2, 10), (3, 1, 11), (3, 1, 12)) AS x (k, n, v)

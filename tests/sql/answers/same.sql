@@ -499,3 +499,5 @@ SELECT percentile_cont(0.25) WITHIN GROUP (ORDER BY a DESC), percentile_disc(0.2
 SELECT f, percentile_cont(0.9) WITHIN GROUP (ORDER BY d DESC) FILTER (WHERE a > 0), percentile_disc(ARRAY[0, 0.4, 1]) WITHIN GROUP (ORDER BY g DESC) FROM t GROUP BY f
 SELECT to_jsonb(15.87::real)::text, to_jsonb('NaN'::real)::text, jsonb_build_array(0.1::real, 1e20::real, 0.1)::text, jsonb_build_object('r', c::real)::text FROM t
 SELECT to_jsonb(ARRAY[c::real, 0.1])::text, to_jsonb(ARRAY[c, NULL])::text, to_jsonb(ARRAY[e, NULL])::text, to_jsonb(ARRAY[e::time])::text, to_jsonb('{}'::real[])::text, to_jsonb(ARRAY[interval '1 day 2 hours'])::text, to_jsonb(ARRAY[b::bytea])::text FROM t
+SELECT g, nth_value(g, a) OVER (ORDER BY g ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING), nth_value(b, a) OVER (ORDER BY g ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING), nth_value(c, a) OVER (PARTITION BY f ORDER BY g) FROM t
+SELECT g, nth_value(g, a) OVER (ORDER BY g RANGE BETWEEN 10 PRECEDING AND 20 FOLLOWING), nth_value(g, (g / 10)::int) OVER (ORDER BY g DESC GROUPS BETWEEN 2 PRECEDING AND CURRENT ROW), nth_value(g, NULL) OVER (ORDER BY g), nth_value(g, '2') OVER (ORDER BY g) FROM t

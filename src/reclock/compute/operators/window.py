@@ -30,6 +30,7 @@ from reclock.compute.operators.rules import (
     snapshot,
 )
 from reclock.compute.operators.topk import order_by, term
+from reclock.compute.operators.window_buckets import row_buckets
 from reclock.compute.operators.window_suffixes import suffix_changes
 from reclock.errors import UnsupportedSql
 from reclock.plan.functions.sql_names import literal, type_sql
@@ -39,7 +40,9 @@ from reclock.plan.scalars import Aggregate
 
 @snapshot.register
 def _(node: Window, rendering: Rendering, inputs: Sequence[str]) -> str:
-    input_columns = columns(node.input)
+    input_columns, function = columns(node.input), node.function
+    if isinstance(function, WindowFunction) and function.counts_buckets_by_row:
+        return row_buckets(node, rendering.engine, inputs[0])
     return (
         f"SELECT {select_list([*input_columns, _function_sql(node, rendering.engine, input_columns)])} "
         f"FROM {inputs[0]}"
@@ -95,7 +98,7 @@ def _of_ordered_frame(node: Window, function: WindowFunction, engine: str) -> st
     """A value of a row of a frame in which peers are not ordered: the function orders them."""
     total = order_by(node.order, node.input.desc.types, engine)
     if engine == "duckdb":
-        number = f", {function.offset:d}" if function.name == "nth_value" else ""
+        number = f", {_offset(function)}" if function.name == "nth_value" else ""
         called = f"{function.name}(c{function.value}{number} ORDER BY {total})"
         return called + _over(node.group_by, *_framed(node, engine))
     if function.name != "nth_value" or node.frame.has_distance or node.frame.start is not None:
@@ -182,10 +185,14 @@ _SIDES = {True: "PRECEDING", False: "FOLLOWING"}
 def _call(function: WindowFunction) -> str:
     arguments = [] if function.value is None else [f"c{function.value}"]
     if function.name in ("lag", "lead", "ntile", "nth_value"):
-        is_constant = function.row_offset is None
-        arguments.append(f"{function.offset:d}" if is_constant else f"c{function.row_offset}")
+        arguments.append(_offset(function))
         arguments += [] if function.default is None else [f"c{function.default}"]
     return f"{function.name}({', '.join(arguments)})"
+
+
+def _offset(function: WindowFunction) -> str:
+    is_constant = function.row_offset is None
+    return f"{function.offset:d}" if is_constant else f"c{function.row_offset}"
 
 
 @delta.register

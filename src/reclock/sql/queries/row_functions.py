@@ -268,10 +268,7 @@ def _in_window(plan: Plan, window_call: InWindow) -> tuple[Plan, ColumnRef]:
         function = replace(window_call.function, arguments=tuple(arguments))
     else:
         name = window_call.function.name
-        value, default, row_offset, *_ = [*of, None, None, None]
-        function = replace(
-            window_call.function, value=value, default=default, row_offset=row_offset
-        )
+        function = _with_columns(window_call.function, of)
     column = Column(name, window_call.type, is_nullable=bool(window_call.arguments))
     window = Window(
         plan,
@@ -282,6 +279,16 @@ def _in_window(plan: Plan, window_call: InWindow) -> tuple[Plan, ColumnRef]:
         frame,
     )
     return window, ColumnRef(len(plan.desc), window_call.type)
+
+
+def _with_columns(function: WindowFunction, arguments: Sequence[int]) -> WindowFunction:
+    """The function of these columns: of its value, default and offset."""
+    if function.name == "ntile":
+        return replace(function, row_offset=next(iter(arguments), None))
+    value, default, row_offset, *_ = [*arguments, None, None, None]
+    if function.name == "nth_value":  # it has no default
+        default, row_offset = None, default
+    return replace(function, value=value, default=default, row_offset=row_offset)
 
 
 def _parts_of_kind(values: Sequence[TypedExpr], kind: type[T]) -> list[T]:

@@ -15,6 +15,8 @@ from reclock.algebra.relations import (
     DOUBLE,
     INTEGER,
     INTERVAL,
+    SMALLINT,
+    TEXT,
     ScalarType,
     TypeName,
     numeric,
@@ -29,8 +31,9 @@ from reclock.errors import (
 )
 from reclock.plan.functions import AGGREGATES
 from reclock.plan.functions.aggregates import COUNTS
+from reclock.plan.functions.domains import IN_DOMAIN
 from reclock.plan.relational import Frame, FrameOffset, WindowFunction
-from reclock.plan.scalars import Aggregate, Case, Literal
+from reclock.plan.scalars import Aggregate, Call, Case, Literal
 from reclock.sql.names import fold
 from reclock.sql.queries.aggregate_calls import (
     COLLECTING_AGGREGATES,
@@ -116,6 +119,8 @@ def _window(node: exp.Window, context: ExprContext) -> TypedExpr:
         name, [scalar(argument, within) for argument in called.expressions]
     )
     window = replace(of, function=function, arguments=arguments, type=type)
+    if name == "ntile" and arguments:
+        return _positive(name, window)
     return _over_nothing(name, window) if _is_empty(of.frame) else window
 
 
@@ -333,38 +338,51 @@ def window_call(
         or (name in PLACES and bool(arguments) != (name == "ntile"))
         or (name not in PLACES and not arguments)
         or len(arguments) > most
+        or (name in _NO_COUNTS and arguments[-1].type not in (None, SMALLINT, INTEGER))
     ):
         raise UnknownFunction(
             name,
             ["unknown" if argument.type is None else str(argument.type) for argument in arguments],
         )
     if name in PLACES:
-        return (
-            WindowFunction(name, offset=_constant(name, arguments[0], 1) if arguments else 1),
-            (),
-            PLACES[name],
-        )
+        offset, of_row = _count(name, arguments[0]) if arguments else (1, ())
+        return WindowFunction(name, offset=offset), of_row, PLACES[name]
     value, *options = arguments
     if is_open(value):
         raise TypeMismatch("could not determine polymorphic type because input has type unknown")
     values, type = unified([value, *options[1:]], name)
-    if name in ("lag", "lead") and options and not _is_integer(options[0]):
-        offset = expect(options[0], INTEGER, f"offset of {name}")
-        values = [*values, Literal(None, type)][:2]
-        return WindowFunction(name), (*values, offset), type
-    least = 1 if name == "nth_value" else None
-    constant = _constant(name, options[0], least) if options else 1
-    return WindowFunction(name, offset=constant), tuple(values), type
+    if name == "nth_value":
+        offset, of_row = _count(name, options[0])
+        checked = (_positive(name, number) for number in of_row)
+        return WindowFunction(name, offset=offset), (*values, *checked), type
+    if name not in ("lag", "lead") or not options:
+        return WindowFunction(name), tuple(values), type
+    match options[0]:
+        case Literal(int() as constant):
+            return WindowFunction(name, offset=constant), tuple(values), type
+    row_offset = expect(options[0], INTEGER, f"offset of {name}")
+    values = [*values, Literal(None, type)][:2]
+    return WindowFunction(name), (*values, row_offset), type
 
 
-def _is_integer(argument: Planned) -> bool:
-    return isinstance(argument, Literal) and isinstance(argument.value, int)
+def _count(name: str, argument: Planned) -> tuple[int, tuple[TypedExpr, ...]]:
+    """The count if it is a constant, otherwise 1 and the count of each row. Raises
+    ``InvalidFrameOffset``."""
+    count = expect(argument, INTEGER, f"argument of {name}")
+    if not isinstance(count, Literal) or count.value is None:
+        return 1, (count,)
+    if count.value < 1:
+        raise InvalidFrameOffset(_NOT_POSITIVE.format(name), _NO_COUNTS[name])
+    return count.value, ()
 
 
-def _constant(name: str, argument: Planned, least: int | None = None) -> int:
-    if not isinstance(argument, Literal) or not isinstance(argument.value, int):
-        raise UnsupportedSql(f"an offset of {name} that is not a constant integer is not supported")
-    if least is not None and argument.value < least:
-        code = "22016" if name == "nth_value" else "22014"
-        raise InvalidFrameOffset(f"argument of {name} must be greater than zero", code)
-    return argument.value
+_NOT_POSITIVE = "argument of {} must be greater than zero"
+_NO_COUNTS = {"nth_value": "22016", "ntile": "22014"}
+
+
+def _positive(name: str, number: TypedExpr) -> TypedExpr:
+    """The number, which fails the statement unless it is positive or NULL."""
+    message = Literal(_NOT_POSITIVE.format(name), TEXT)
+    is_wrong = call("<=", [number, Literal(0, INTEGER)])
+    failure = Case(((is_wrong, message),), Literal(None, TEXT), TEXT)
+    return Call(IN_DOMAIN, (number, failure, Literal(_NO_COUNTS[name], TEXT)), INTEGER)
