@@ -57,6 +57,14 @@ def test_a_session_reads_and_writes_moments_in_its_zone(both: Both) -> None:
         SET TIME ZONE LOCAL;
         SET TIME ZONE -7;
         SELECT timestamptz '2022-01-01';
+        SET TIME ZONE INTERVAL '-08:00' HOUR TO MINUTE;
+        SELECT timestamptz '2022-01-01 00:00Z';
+        SET TIME ZONE INTERVAL '3' HOUR;
+        SELECT timestamptz '2022-01-01 00:00Z';
+        SET TIME ZONE INTERVAL '1 month';
+        SET TIME ZONE INTERVAL '1 day';
+        SET TIME ZONE INTERVAL 'x' HOUR TO MINUTE;
+        SET TIME ZONE DEFAULT;
         SET TIME ZONE '+02:00';
         SELECT timestamptz '2022-01-01 00:00Z';
         SET TIME ZONE 'UTC-3';

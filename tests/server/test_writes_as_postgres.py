@@ -104,6 +104,15 @@ SEQUENCES = """
     SELECT nextval('s');
     ALTER SEQUENCE s RESTART;
     SELECT nextval('s');
+    SELECT setval('s', 12);
+    ALTER SEQUENCE s MAXVALUE 10;
+    ALTER SEQUENCE s MINVALUE 15 START WITH 16;
+    ALTER SEQUENCE s MAXVALUE 10 RESTART;
+    SELECT nextval('s');
+    CREATE SEQUENCE unused MAXVALUE 30 START WITH 20;
+    ALTER SEQUENCE unused START WITH 2 MAXVALUE 10;
+    ALTER SEQUENCE unused START WITH 2 MAXVALUE 10 RESTART;
+    SELECT nextval('unused');
     CREATE TABLE numbered (id serial, a int);
     ALTER SEQUENCE numbered_id_seq START WITH 100;
     INSERT INTO numbered (a) VALUES (1) RETURNING id

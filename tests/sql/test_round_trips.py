@@ -269,6 +269,7 @@ STATEMENTS: dict[str, str] = {
     "SET LOCAL x = -3": "SetVariableStatement",
     "SET x TO DEFAULT": "SetVariableStatement",
     "SET TIME ZONE 'UTC'": "SetVariableStatement",
+    "SET TIME ZONE INTERVAL '-08:00' HOUR TO MINUTE": "SetVariableStatement",
     "RESET x": "ResetVariableStatement",
     "SET LOCAL app.x = 1": "SetVariableStatement",
     "RESET app.x": "ResetVariableStatement",

@@ -11,6 +11,7 @@ import pyarrow as pa
 from reclock.algebra.sequences import SequencePosition
 from reclock.consensus.objects.sequences import Sequences
 from reclock.errors import NumberOutOfRange, SequenceValueUndefined
+from reclock.sql.catalog.definitions import SequenceDefinition
 from reclock.sql.catalog.entries import SequenceEntry
 from reclock.sql.statements.sequences.definitions import check_restart, moved_to, next_values
 
@@ -66,6 +67,18 @@ class SessionSequences:
         """Make ``value`` the next one, durably and at once."""
         check_restart(value, entry.sequence)
         self._update(entry, lambda _: (SequencePosition(value, is_called=False), None))
+
+    def check_position(self, entry: SequenceEntry, redefined: SequenceDefinition) -> None:
+        """Raise ``InvalidSequence`` unless the last value, or the first one of a sequence that has
+        not begun, is within the bounds of the new definition."""
+        first = SequencePosition(entry.sequence.start, is_called=False)
+
+        def check(position: SequencePosition | None) -> tuple[SequencePosition, None]:
+            present = position or first
+            check_restart(present.last_value, redefined)
+            return present, None
+
+        self._update(entry, check)
 
     def begin(self, entry: SequenceEntry, value: int) -> None:
         """Make ``value`` the next one, unless the sequence has begun. Durable at once."""

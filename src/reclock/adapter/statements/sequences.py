@@ -56,6 +56,10 @@ def _(statement: AlterSequence, context: AuthorizationContext) -> Requirements:
 
 @executes(AlterSequence)
 def _(statement: AlterSequence, context: StatementContext) -> Result:
+    if statement.restarts_at is None:
+        old = context.catalog.entry(statement.id)
+        assert isinstance(old, SequenceEntry)
+        context.sequences.check_position(old, statement.sequence)
     result = change_catalog(statement, context)
     catalog, _ = context.transactions.present()
     entry = catalog.entry(statement.id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from reclock.algebra.intervals import DAY_US
 from reclock.algebra.moments import START_US
 from reclock.algebra.relations import (
     BIGINT,
@@ -74,6 +75,25 @@ def _by_year(field: str) -> tuple[int, str, str]:
     )
 
 
+def _julian(engine: str, moment: str, *, is_float: bool) -> str:
+    """The Julian day of the moment, with the part of the day since midnight: as a double, or in 20
+    digits."""
+    date = f"CAST({moment} AS DATE)"
+    if engine == "spark":
+        day = f"(datediff({date}, DATE'1970-01-01') + 2440588)"
+        us = f"(unix_micros(CAST({moment} AS TIMESTAMP)) - unix_micros(CAST({date} AS TIMESTAMP)))"
+    else:
+        day = f"(datediff('day', DATE '1970-01-01', {date}) + 2440588)"
+        us = f"(epoch_us({moment}) - epoch_us({date}))"
+    if is_float:
+        return f"({day} + CAST({us} AS DOUBLE) / CAST({DAY_US} AS DOUBLE))"
+    if engine == "spark":
+        part = f"CAST({us} AS DECIMAL(31, 20)) / CAST({DAY_US} AS DECIMAL(11, 0))"
+        return f"(CAST({day} AS DECIMAL(10, 0)) + CAST({part} AS DECIMAL(21, 20)))"
+    digits = f"((CAST({us} AS HUGEINT) * {10**20} + {DAY_US // 2}) // {DAY_US})"
+    return f"CAST(concat({day}, '.', lpad(CAST({digits} AS VARCHAR), 20, '0')) AS DECIMAL(38, 20))"
+
+
 _OF_ZONE = ("timezone", "timezone_hour", "timezone_minute")
 """How far the session's zone is ahead of UTC, in seconds, and the hours and minutes of it. Here the
 zone is UTC."""
@@ -113,9 +133,10 @@ _FIELDS: Mapping[str, tuple[int, str, str]] = {
     ),
     **dict.fromkeys(_OF_ZONE, (0, "0 * date_part('hour', {0})", "0 * hour({0})")),
 }
+_JULIAN = "julian"
 _OF_DAY = ("microseconds", "milliseconds", "second", "minute", "hour")
 """Fields that ``extract`` finds in no date. ``date_part`` takes a date as its midnight."""
-FIELDS = tuple(_FIELDS)
+FIELDS = (*_FIELDS, _JULIAN)
 """The fields of a moment that ``extract`` and ``date_part`` return."""
 
 
@@ -240,7 +261,7 @@ def _field_of(word: str, type: ScalarType | None) -> tuple[str, int]:
     name = _chosen(word, tuple(dict.fromkeys((*FIELDS, *intervals.FIELDS))))
     if name not in known:
         raise UnsupportedSql(f'unit "{name}" not supported for type {type}')
-    return name, _FIELDS[name][0] if name in _FIELDS else 0
+    return name, 20 if name == _JULIAN else _FIELDS[name][0] if name in _FIELDS else 0
 
 
 def _extract(
@@ -271,6 +292,11 @@ def _date_part(
 def _part(engine: str) -> Writer:
     def part(word: str, site: Site) -> str:
         name, digits = _field_of(word, site.types[1])
+        if name == _JULIAN:
+            number = _julian(engine, site.arguments[1], is_float=site.result.is_float)
+            value = f"CAST({number} AS {type_sql(engine, site.result)})"
+            # concat passes over NULL
+            return f"(CASE WHEN {site.arguments[1]} IS NOT NULL THEN {value} END)"
         if site.types[1].name is TypeName.INTERVAL:
             whole = intervals.field(engine, name, site.arguments[1])
         else:

@@ -54,6 +54,7 @@ def alter_sequence(
         entry.id,
         entry.name,
         sequence_text(entry.name, sequence),
+        sequence,
         restarts_at,
         entry.sequence.start,
     )
@@ -97,6 +98,7 @@ class AlterSequence:
     id: GlobalId
     name: QualifiedName
     create_sql: str
+    sequence: SequenceDefinition
     restarts_at: int | None
     old_start: int
     tag: str = "ALTER SEQUENCE"

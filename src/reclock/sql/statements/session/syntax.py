@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import TokenType
 
+from reclock.algebra.interval_reading import interval_of
+from reclock.errors import InvalidOption
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
@@ -99,11 +102,30 @@ def assignment(parser: StatementParser) -> tuple[exp.Identifier, list[exp.Expr] 
     """The variable and its values; None means DEFAULT."""
     if parser.accept("TIME", "ZONE"):
         name = exp.to_identifier("timezone")
+        if parser.accept("INTERVAL"):
+            return name, [_hours(parser)]
     else:
         name = _variable(parser)
         if not parser.accept_token(TokenType.EQ) and not parser.accept("TO"):
             parser.raise_error("Expected = or TO")
     return name, None if parser.accept("DEFAULT") else parser.comma_list(_setting)
+
+
+def _hours(parser: StatementParser) -> exp.Expr:
+    """How many hours ahead of UTC the interval is that follows."""
+    text = (parser.string() or parser.missing()).name
+    fields = "hour to minute" if parser.accept("HOUR", "TO", "MINUTE") else ""
+    fields = fields or ("hour" if parser.accept("HOUR") else "")
+    months, days, us = interval_of(text, fields)
+    if months or days:
+        raise InvalidOption(
+            f'invalid value for parameter "TimeZone": "{text}"',
+            detail=f"cannot specify {'months' if months else 'days'} in time zone interval",
+        )
+    return exp.Literal(this=f"{Decimal(us) / _HOUR_US:f}", is_string=False)
+
+
+_HOUR_US = 3_600_000_000
 
 
 def _setting(parser: StatementParser) -> exp.Expr:
