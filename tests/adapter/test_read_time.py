@@ -14,10 +14,11 @@ from fixtures.sent_statements import sent_statements
 from fixtures.sessions import last_answer
 
 from reclock.adapter.session.session import Session
-from reclock.algebra.timestamps import Timestamp
-from reclock.errors import NotReadable
+from reclock.algebra.timestamps import EPOCH_MS, Timestamp
+from reclock.errors import NotReadable, StatementTimeout
 from reclock.oracle.batching import BatchingOracle
 from reclock.runtime.environment import Environment
+from reclock.sql.names import SessionNames
 
 
 @pytest.mark.parametrize("catalog", ["stash", "persist"])
@@ -109,3 +110,27 @@ def test_a_weaker_level_of_isolation_becomes_the_strictest(
         f"SET transaction_isolation = 'serializable'; SET transaction_isolation = '{level}'",
     )
     assert last_answer(session, "SHOW transaction_isolation") == [("strict serializable",)]
+
+
+@pytest.mark.parametrize(("lease_ms", "is_over"), [(60_000, False), (0, True)])
+def test_a_read_says_whether_the_owner_of_the_claim_it_waits_for_is_gone(
+    tmp_path: Path, lease_ms: int, is_over: bool
+) -> None:
+    """A tick that was killed leaves its claim. Without another tick the read would wait for ever,
+    and the reader has to be told."""
+    with Environment.initialise(tmp_path) as environment:
+        session = Session(environment)
+        list(session.execute("CREATE SOURCE s FROM LOAD GENERATOR COUNTER"))
+        environment.control_plane.await_storage(environment.stores.planner_catalog())
+        source = environment.stores.planner_catalog().resolve(("s",), SessionNames())
+        at = environment.stores.oracle.write_ts(EPOCH_MS)
+        environment.stores.frontiers.claim(
+            source.id, at=at, payload={}, owner="tick", lease_ms=lease_ms
+        )
+        environment.stores.oracle.apply_write(EPOCH_MS, at)
+        list(session.execute("SET statement_timeout = 50"))
+        with pytest.raises(StatementTimeout) as late:
+            list(session.execute("SELECT * FROM s"))
+        assert f"claimed at {at} by tick" in str(late.value.detail)
+        assert ("no sign of life" in str(late.value.detail)) == is_over
+        assert ("run reclock tick" in str(late.value.hint)) == is_over

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from reclock.adapter.context.cancellation import Cancellation
 from reclock.adapter.context.statuses import current_statuses
 from reclock.algebra.timestamps import EPOCH_MS, MINIMUM, Timestamp
+from reclock.consensus.frontiers.claims import Claim
 from reclock.consensus.frontiers.groups import GroupFrontier
 from reclock.consensus.objects.statuses import Status
 from reclock.errors import (
@@ -151,7 +152,8 @@ def _await_complete(
         ):
             environment.stores.note_published(dict.fromkeys(advanced, Timestamp(at + 1)))
             continue
-        waiting = _describe(late, at, name_of)
+        now = environment.stores.clock()
+        waiting = _describe(late, at, now, name_of)
         if stalls := _stalls(environment, late):
             raise _stalled(stalls[0], at, name_of)
         if not has_noticed:
@@ -169,7 +171,7 @@ def _await_complete(
             raise StatementTimeout(
                 cancellation.timeout_ms,
                 detail=f"waiting for {waiting}",
-                hint="read AS OF an earlier time, or SET transaction_isolation = 'serializable'",
+                hint=_way_out(late, now),
             )
         cancellation.wait(_POLL_S)
 
@@ -228,17 +230,30 @@ def _late(
 
 
 def _describe(
-    late: Mapping[str, GroupFrontier], at: Timestamp, name_of: Callable[[str], str]
+    late: Mapping[str, GroupFrontier], at: Timestamp, now: int, name_of: Callable[[str], str]
 ) -> str:
     return ", ".join(
         f"{quoted_name(name_of(group))}, {at + 1 - frontier.upper} ms behind"
-        + (
-            f" and claimed at {frontier.claim.at} by {frontier.claim.owner}"
-            if frontier.claim
-            else ""
-        )
+        + (_describe_claim(frontier.claim, now) if frontier.claim else "")
         for group, frontier in sorted(late.items())
     )
+
+
+def _describe_claim(claim: Claim, now: int) -> str:
+    """The claim that a read waits for, and whether its owner still shows signs of life."""
+    claimed = f" and claimed at {claim.at} by {claim.owner}"
+    if now < claim.lease_until:
+        return claimed
+    return f"{claimed}, which has given no sign of life for the lease of its claim"
+
+
+def _way_out(late: Mapping[str, GroupFrontier], now: int) -> str:
+    """What helps against the wait. Only a tick goes on with the claim of an owner that is gone."""
+    claims = [frontier.claim for frontier in late.values() if frontier.claim]
+    earlier = "read AS OF an earlier time, or SET transaction_isolation = 'serializable'"
+    if any(claim.lease_until <= now for claim in claims):
+        return f"the next tick goes on with the claim: run reclock tick; or {earlier}"
+    return earlier
 
 
 def frontiers_of(environment: Environment, groups: Iterable[str]) -> dict[str, GroupFrontier]:
