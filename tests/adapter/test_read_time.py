@@ -134,3 +134,15 @@ def test_a_read_says_whether_the_owner_of_the_claim_it_waits_for_is_gone(
         assert f"claimed at {at} by tick" in str(late.value.detail)
         assert ("no sign of life" in str(late.value.detail)) == is_over
         assert ("run reclock tick" in str(late.value.hint)) == is_over
+
+
+def test_a_read_of_a_source_without_its_history_says_to_backfill_it(tmp_path: Path) -> None:
+    with Environment.initialise(tmp_path) as environment:
+        session = Session(environment)
+        list(
+            session.execute("CREATE SOURCE s FROM LOAD GENERATOR COUNTER WITH (START '2026-03-01')")
+        )
+        environment.control_plane.await_storage(environment.stores.planner_catalog())
+        with pytest.raises(NotReadable) as refused:
+            list(session.execute("SELECT * FROM s"))
+        assert str(refused.value.hint).endswith("run reclock backfill reclock.public.s")

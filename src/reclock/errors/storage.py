@@ -21,17 +21,30 @@ class NotReadable(ReclockError):
 
     sqlstate = "22023"
 
-    def __init__(self, name: str, *, at: int, since: int, upper: int) -> None:
-        if at < since:
+    def __init__(
+        self, name: str, *, at: int, since: int, upper: int, hint: str | None = None
+    ) -> None:
+        if hint is None and at < since:
             hint = f"the earliest time that can be read is {since}"
-        else:
-            hint = f"the collection is complete below {upper}"
         super().__init__(
             f"{quoted_name(name)} cannot be read at {at}",
             detail=f"its since is {since}, its upper is {upper}",
-            hint=hint,
+            hint=hint or f"the collection is complete below {upper}",
         )
         self.name, self.at, self.since, self.upper = name, at, since, upper
+
+
+class NotBackfilled(NotReadable):
+    """A read of a source whose history is not read yet: no tick moves its upper before."""
+
+    def __init__(self, name: str, *, at: int, since: int, upper: int) -> None:
+        super().__init__(
+            name,
+            at=at,
+            since=since,
+            upper=upper,
+            hint=f"its history is read up to {upper}: run reclock backfill {name}",
+        )
 
 
 class NotBegun(ReclockError):

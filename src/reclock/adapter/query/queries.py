@@ -27,6 +27,7 @@ from reclock.errors import (
     CollectionDamaged,
     ForeignCollection,
     InternalError,
+    NotBackfilled,
     NotReadable,
     OutputFailed,
     ReadHoldLost,
@@ -111,6 +112,8 @@ class QueryExecution:
                     raise readiness.named(broken, self.environment, self.catalog) from broken
             except OutputFailed as failed:
                 raise readiness.about_source_of(failed, self.catalog) from failed
+            except NotBackfilled:
+                raise
             except NotReadable as error:
                 if self.transaction is not None and self.transaction.has_lost(error):
                     raise ReadHoldLost(self.environment.stores.actor, at=error.at) from error

@@ -15,6 +15,7 @@ from reclock.consensus.frontiers.groups import GroupFrontier
 from reclock.consensus.objects.statuses import Status
 from reclock.errors import (
     InputStalled,
+    NotBackfilled,
     NotReadable,
     StatementTimeout,
     UnknownCollection,
@@ -159,7 +160,7 @@ def _await_complete(
         if not has_noticed:
             # a backfill may take any time
             for group in sorted(environment.stores.frontiers.backfilled() & late.keys()):
-                raise NotReadable(
+                raise NotBackfilled(
                     name_of(group), at=at, since=late[group].since, upper=late[group].upper
                 )
             notice(
