@@ -76,6 +76,7 @@ VIEWS = (
     "SELECT sum(n::smallint * 20000::smallint) FROM upserts",
     "SELECT k, row_number() OVER (PARTITION BY k ORDER BY n) FROM t",
     "SELECT k, n, sum(n) OVER (PARTITION BY k ORDER BY n, m) FROM t",
+    "SELECT k, n, ntile(abs(m) + 1) OVER (PARTITION BY k ORDER BY n, m) FROM t",
     "SELECT k, count(DISTINCT n) FROM t GROUP BY k",
     "SELECT k, n, count(*) FROM adds GROUP BY ROLLUP (k, n)",
     "SELECT k, g FROM adds, generate_series(1, n) AS g",
