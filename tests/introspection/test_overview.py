@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from reclock.adapter.query.overview import object_of, overview_of
 from reclock.adapter.session.session import Session
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.timestamps import Timestamp
+from reclock.algebra.timestamps import Timestamp, system_clock
 from reclock.consensus.objects.statistics import Total
 from reclock.consensus.objects.statuses import Status
 from reclock.errors import UpstreamUnavailable
@@ -51,6 +51,7 @@ from reclock.quality.docs_index import Entry
 from reclock.reclocking.mint import Binding
 from reclock.reclocking.remap import Remap
 from reclock.runtime.environment import Environment
+from reclock.sql.names import SessionNames
 
 BINDINGS = st.lists(
     st.builds(
@@ -312,6 +313,37 @@ def test_a_source_without_its_history_is_held_back_by_its_backfill(tmp_path: Pat
         environment.control_plane.storage_controller.step()
         [source] = overview_of(environment).objects
     assert source.culprit == "its backfill"
+
+
+@pytest.mark.parametrize(
+    ("minutes_later", "status", "problems"), [(1, "created", 0), (3, "interrupted", 1)]
+)
+def test_a_claim_that_nobody_works_on_is_a_problem(
+    minutes_later: int, status: str, problems: int, tmp_path: Path
+) -> None:
+    """A killed tick leaves its claim. A task that has released it for the next one is none."""
+    later_ms = [0]
+
+    def clock() -> Timestamp:
+        return Timestamp(system_clock() + later_ms[0])
+
+    with Environment.initialise(tmp_path, clock=clock) as environment:
+        session = Session(environment)
+        list(session.execute("CREATE SOURCE s FROM LOAD GENERATOR COUNTER"))
+        environment.control_plane.storage_controller.step()
+        source = environment.stores.planner_catalog().resolve(("s",), SessionNames())
+        at = environment.stores.frontiers.get(source.id).upper
+        environment.stores.frontiers.claim(
+            source.id, at=at, payload={}, owner="tick-7", lease_ms=60_000
+        )
+        later_ms[0] = minutes_later * 60_000
+        overview = overview_of(environment)
+    assert overview.problems == problems
+    [entry] = overview.objects
+    assert entry.status == status
+    assert ("tick-7" in str(entry.error), "reclock tick" in str(entry.hint)) == (
+        (problems == 1,) * 2
+    )
 
 
 def test_after_a_decision_no_other_one_is_proposed(stalled_view: tuple[Environment, str]) -> None:

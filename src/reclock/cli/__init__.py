@@ -188,7 +188,7 @@ def status(
 ) -> None:
     """Show objects, what holds them back, errors with their ways out, and replicas.
 
-    Exit code 1 if an object is stalled, failing or broken.
+    Exit code 1 if an object is stalled, failing, interrupted or broken.
     """
     from reclock.cli.loop import seconds
     from reclock.cli.status import show_status

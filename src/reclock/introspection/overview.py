@@ -23,7 +23,10 @@ STAIRS = 200
 PARTITIONS = 50
 """How many partitions of a source are listed: those bound last."""
 
-PROBLEMS = ("broken", "stalled", "failing")
+INTERRUPTED = "interrupted"
+"""The status of an object whose claim nobody works on any more: the owner was killed."""
+
+PROBLEMS = ("broken", "stalled", "failing", INTERRUPTED)
 """Statuses of objects that make no progress until somebody does something, worst first."""
 
 ITS_BACKFILL = "its backfill"

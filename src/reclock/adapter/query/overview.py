@@ -13,6 +13,7 @@ from reclock.adapter.query.ways_out import step_of, ways_out
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.objects import ItemType
+from reclock.consensus.frontiers.claims import SWITCH, Claim
 from reclock.consensus.frontiers.groups import GroupFrontier
 from reclock.consensus.objects.statuses import Status
 from reclock.errors import UnknownRelation
@@ -20,6 +21,7 @@ from reclock.ingest.payload import Step
 from reclock.ingest.source_collections import read_bindings
 from reclock.introspection.delays import delaying_object, with_derived
 from reclock.introspection.overview import (
+    INTERRUPTED,
     ITS_BACKFILL,
     LATE,
     PROBLEMS,
@@ -57,6 +59,12 @@ _REPORTED = {
 
 _ERRORS = 20
 """How many of the newest errors are shown."""
+
+_HANDOVER_MS = 60_000
+"""How long after the end of its lease a claim counts as being handed over: each task of a DAG's run
+releases it for the next one."""
+
+_RESUMES = "the next tick goes on with the claim: run reclock tick"
 
 
 def overview_of(environment: Environment) -> Overview:
@@ -222,7 +230,17 @@ class _Gathered:
         if isinstance(self.listed[id], QuarantinedEntry):
             return "broken"
         status = self._status_entry(id)
-        return status.status if status is not None else "created"
+        text = status.status if status is not None else "created"
+        is_interrupted = text not in PROBLEMS and self._abandoned_claim(id) is not None
+        return INTERRUPTED if is_interrupted else text
+
+    def _abandoned_claim(self, id: GlobalId) -> Claim | None:
+        """The claim of the object's group if its owner shows no sign of life."""
+        frontier = self._frontier(id)
+        claim = frontier.claim if frontier is not None else None
+        if claim is None or claim.payload.get("kind") == SWITCH:  # which waits for its sink
+            return None
+        return claim if claim.lease_until + _HANDOVER_MS <= self.now else None
 
     def _object(
         self, id: GlobalId, entry: Entry, newest: Timestamp, stalled: set[GlobalId]
@@ -248,14 +266,18 @@ class _Gathered:
             if index is not None
             else None
         )
+        error = status.error if status is not None else getattr(entry, "reason", None)
+        hint = _hint(status, step)
+        if text == INTERRUPTED and claim is not None:
+            error, hint = f"{claim.owner} was interrupted at {claim.at}", _RESUMES
         return ObjectOverview(
             id,
             str(entry.name),
             self._type(entry),
             text,
-            status.error if status is not None else getattr(entry, "reason", None),
+            error,
             status.detail if status is not None else None,
-            _hint(status, step),
+            hint,
             frontier.since if frontier is not None else None,
             upper,
             None if upper is None else max(0, self.now + 1 - upper),
