@@ -148,3 +148,18 @@ def test_a_failure_is_told_with_its_detail_and_hint_until_it_is_known(
     ):
         output.print(report)
         assert capsys.readouterr().out.splitlines() == expected
+
+
+def test_a_source_that_another_process_works_on_is_reported_as_busy(
+    here: Lakehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tick succeeds and the source is behind: its caller must be able to tell."""
+    here.sql("CREATE SOURCE s FROM LOAD GENERATOR COUNTER")
+    with monkeypatch.context() as patched:
+        patched.setattr("reclock.failpoints.on_reach", killing_at("ingest.after_claim"))
+        with pytest.raises(Killed):
+            here.tick()
+    report = tick.run(here.environment, owner="another")
+    assert report.succeeded
+    assert list(report.busy) == ["reclock.public.s"]
+    assert "claimed by" in report.summary()

@@ -95,7 +95,8 @@ class Client(ABC):
         """Publish what is new in the source or sources (all, if None), refresh indexes and emit
         sinks.
 
-        A source that fails is in the report and raises nothing. Raises ``UnsupportedSql`` over the
+        A source that fails is in the report and raises nothing, and so is, in ``busy``, one that
+        another process works on: a later tick publishes it. Raises ``UnsupportedSql`` over the
         wire.
         """
 

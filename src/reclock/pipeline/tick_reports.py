@@ -113,7 +113,18 @@ class TickReport:
 
     @property
     def succeeded(self) -> bool:
+        """Whether nothing failed. Sources that are ``busy`` may be behind all the same."""
         return not self.failed
+
+    @property
+    def busy(self) -> dict[str, str]:
+        """The sources that this tick left to another writer, with the owner of the claim and how
+        long it lasts at most if that writer has died."""
+        return {
+            report.source: report.claimed_by
+            for report in self.ingested
+            if report.claimed_by is not None
+        }
 
     @property
     def changed(self) -> dict[str, int]:
@@ -132,7 +143,7 @@ class TickReport:
         or fails no more."""
         return bool(
             self.changed
-            or any(report.claimed_by is not None for report in self.ingested)
+            or self.busy
             or any(failure not in reported for failure in self.failed)
             or any(failure.name in self.succeeded_names for failure in reported)
         )
@@ -157,14 +168,9 @@ class TickReport:
         )
         if self.emitted:
             first += f", {counted(sum(sink.changes for sink in self.emitted), 'change')} emitted"
-        busy = {
-            report.source: report.claimed_by
-            for report in self.ingested
-            if report.claimed_by is not None
-        }
         claimed = [
             f"  {name}: {holder}; a later tick goes on with its step"
-            for name, holder in busy.items()
+            for name, holder in self.busy.items()
         ]
         failures = [
             line for failure in self.failed for line in failure.lines(is_known=failure in reported)
