@@ -452,3 +452,38 @@ def test_a_null_is_no_json_object(before):
     """Arrow takes it for an object of NULLs, and where it comes first ends the process."""
     with pytest.raises(DecodeFailed, match=f"byte {before.rfind(10) + 1} "):
         decode(before + b'null\n{"n":2}\n', JsonFormat(), of(TEXT), key="k", offset=0)
+
+
+@pytest.mark.parametrize("format", [CSV, JsonFormat()], ids=["csv", "json"])
+@pytest.mark.parametrize(
+    ("type", "value", "suffix"),
+    [
+        (numeric(4, 2), "abc", ""),
+        (numeric(4, 2), "12.345", ", which has too many digits"),
+        (INTEGER, "12.5", ""),
+        (TIMESTAMP, "2026-13-01", ""),
+        (TIMESTAMPTZ, "2026-13-01", ""),
+        (TIMESTAMPTZ, "2026-01-01T25:00:00Z", ""),
+        (DATE, "tomorrow", ""),
+    ],
+)
+def test_an_invalid_value_is_named_with_its_column_in_our_words(format, type, value, suffix):
+    """Arrow's messages speak of its own types, and not all of them name the column."""
+    desc = RelationDesc((Column("w", TEXT), Column("v", type)))
+    text = value if value[-1].isdigit() and value.count(".") == 1 else f'"{value}"'
+    line = f'{{"w":"x","v":{text}}}\n' if isinstance(format, JsonFormat) else f"x,{value}\n"
+    with pytest.raises(DecodeFailed) as failure:
+        decode(line.encode(), format, desc, key="k", offset=0)
+    sql_type = Column("v", type).sql_type
+    assert (
+        failure.value.detail == f"column \"v\" of type {sql_type}: invalid value '{value}'{suffix}"
+    )
+
+
+def test_a_value_with_too_many_digits_after_the_point_is_not_rounded():
+    """PostgreSQL would round it; a source keeps what was sent, or says that it cannot."""
+    desc = RelationDesc((Column("v", numeric(4, 2)),))
+    for line, format in ((b"1.234\n", CSV), (b'{"v":1.234}\n', JsonFormat())):
+        with pytest.raises(DecodeFailed) as failure:
+            decode(line, format, desc, key="k", offset=0)
+        assert "too many digits" in failure.value.detail

@@ -28,8 +28,24 @@ from reclock.errors import DecodeFailed, InvalidJson, ReclockError
 from reclock.formats.composites import of_documents, of_texts
 from reclock.formats.records import BYTE_ORDER_MARK, quote_of, record_ends
 
-_NAMELESS = "Failed to convert JSON"
-"""The beginning of Arrow's message about a JSON value if it does not name the field."""
+_INVALID = "invalid value "
+"""What our sentence about a value begins with as long as no column is named."""
+
+_TOO_MANY_DIGITS = tuple(
+    re.compile(pattern, re.DOTALL)
+    for pattern in (
+        r"[Ee]rror converting '(.*)' to decimal\d+\(.*\): (?:precision|scale) not supported",
+        r"Failed to convert JSON to decimal\d+\(.*\): (.*) requires (?:precision|scale)",
+    )
+)
+_UNREADABLE = tuple(
+    re.compile(pattern, re.DOTALL)
+    for pattern in (
+        r"The string '(.*)' is not a valid decimal\d+ number",
+        r"Failed to convert JSON to [^:]*, couldn't parse:(.*)",
+    )
+)
+"""Arrow's messages about a value that a type does not have."""
 
 _BLANK = re.compile(rb"^[ \t\r]*$", re.MULTILINE)
 _NO_OBJECT = re.compile(rb"^[ \t\r]*+(?!\{.*\}[ \t\r]*$|$)", re.MULTILINE)
@@ -125,15 +141,16 @@ def _decode_run(
                 high, reason = middle, str(earlier)
         record = run[starts[low] : ends[low]]
         reason = _failure(record, format, desc, header) or reason
-        if reason.startswith(_NAMELESS):
+        if reason.startswith(_INVALID):
             guilty = (
-                c
-                for c in desc.columns
-                if _failure(record, format, RelationDesc((c,)), header) == reason
+                column
+                for column in desc.columns
+                if (_failure(record, format, RelationDesc((column,)), header) or "").endswith(
+                    reason
+                )
             )
-            reason = (
-                "".join(f'column "{c.name}" of type {c.type}: ' for c in islice(guilty, 1)) + reason
-            )
+            for column in islice(guilty, 1):
+                reason = f'column "{column.name}" of type {column.sql_type}: {reason}'
         raise DecodeFailed(key, offset + starts[low], detail=reason) from failure
 
 
@@ -195,7 +212,7 @@ def _decode(
         except (pa.ArrowInvalid, ValueError, ReclockError) as error:
             raise _Undecodable(
                 f'column "{column.name}" of type {column.sql_type}: '
-                f"{str(error).split(': expected')[0]}"
+                f"{_invalid_value(str(error)) or str(error).split(': expected')[0]}"
             ) from error
         if values.null_count and not column.is_nullable:
             raise _Undecodable(
@@ -403,6 +420,7 @@ def _fit(values: pa.ChunkedArray, type: pa.DataType) -> pa.ChunkedArray:
         return pa.chunked_array(
             [[None if text is None else _bytea(text) for text in values.to_pylist()]], type
         )
+    texts = values
     if pa.types.is_timestamp(type):
         has_zone = pc.match_substring_regex(values, r":\d\d(\.\d+)?\s*([zZ]|[+-]\d\d(:?\d\d)?)$")
         is_date = pc.match_substring_regex(values, r"^\s*\d+-\d+-\d+\s*$")
@@ -410,7 +428,15 @@ def _fit(values: pa.ChunkedArray, type: pa.DataType) -> pa.ChunkedArray:
             is_date, pa.scalar(" 00:00:00Z"), pc.if_else(has_zone, pa.scalar(""), pa.scalar("Z"))
         )
         values = pc.binary_join_element_wise(pc.utf8_trim_whitespace(values), suffix, "")
-    return pc.cast(values, type)
+    try:
+        return pc.cast(values, type)
+    except pa.ArrowInvalid as error:
+        if matched := re.match(
+            r"Failed to parse string: '(.*)' as a scalar", str(error), re.DOTALL
+        ):
+            place = pc.index(values, matched[1]).as_py()
+            raise ValueError(f"{_INVALID}'{texts[place]}'") from error
+        raise
 
 
 def _bytea(text: str) -> bytes:
@@ -430,10 +456,7 @@ def _reason(message: str, desc: RelationDesc, header: Sequence[str] | None) -> s
     if matched := re.match(r"In CSV column #(\d+): (.*)", message, re.DOTALL):
         name = names[int(matched[1])]
         text = re.sub(r"^Row #\d+: |CSV conversion error to [^:]*: ", "", matched[2])
-        text = re.sub(
-            r"^The string ('.*') is not a valid decimal\d+ number", r"invalid value \1", text
-        )
-        return f'column "{name}" of type {types[name]}: {text[:200]}'
+        return f'column "{name}" of type {types[name]}: {(_invalid_value(text) or text)[:200]}'
     if matched := re.match(
         r"JSON parse error: Column\(/(.*?)\) changed from (\w+) to (\w+)", message
     ):
@@ -447,4 +470,18 @@ def _reason(message: str, desc: RelationDesc, header: Sequence[str] | None) -> s
         r"CSV parse error: (?:Row #\d+: )?(Expected \d+ columns, got \d+)", message
     ):
         return matched[1].lower().replace("columns", "fields")
-    return re.sub(r" in row \d+|^JSON parse error: ", "", message)[:200]
+    text = re.sub(r" in row \d+|^JSON parse error: ", "", message)
+    return (_invalid_value(text) or text)[:200]
+
+
+def _invalid_value(message: str) -> str | None:
+    """Arrow's message about a value in our words; None if it is about something else."""
+    for pattern in _TOO_MANY_DIGITS:
+        if matched := pattern.match(message):
+            return f"{_INVALID}'{matched[1]}', which has too many digits"
+    for pattern in _UNREADABLE:
+        if matched := pattern.match(message):
+            return f"{_INVALID}'{matched[1]}'"
+    if message.startswith("Rescaling Decimal value"):  # which Arrow does not name
+        return "a value has too many digits after the point"
+    return None
