@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 
 from deltalake import DeltaTable
@@ -73,7 +74,8 @@ def copy_table(source: Folder, version: int, target: Folder, extras: tuple[str, 
         table = DeltaTable(source.uri, version=version, storage_options=source.storage_options)
         paths = set(DeltaLog(source, table).paths())
         paths |= {info.path for info in source.walk(LOG) if _is_up_to(info.path, version)}
-        data_bytes = sum(_copy(source, path, target) for path in sorted(paths))
+        _make(target)
+        copied = {path: _copy(source, path, target) for path in sorted(paths)}
     except (FileNotFoundError, DeltaError) as gone:
         raise BackupFailed(
             f'files of version {version} of "{source.uri}" went while they were copied'
@@ -81,14 +83,19 @@ def copy_table(source: Folder, version: int, target: Folder, extras: tuple[str, 
     for extra in extras:
         for info in source.walk(extra):
             if info.path not in paths:
-                data_bytes += _copy_if_there(source, info.path, target)
-    return data_bytes
+                with suppress(FileNotFoundError):  # files that come and go, of no version
+                    copied[info.path] = _copy(source, info.path, target)
+    target.sync(copied)
+    return sum(copied.values())
 
 
 def copy_folder(source: Folder, target: Folder) -> None:
     """Copy every file. Durable when it returns."""
-    for info in source.walk(""):
-        _copy(source, info.path, target)
+    _make(target)
+    paths = [info.path for info in source.walk("")]
+    for path in paths:
+        _copy(source, path, target)
+    target.sync(paths)
 
 
 def _is_up_to(path: str, version: int) -> bool:
@@ -96,22 +103,18 @@ def _is_up_to(path: str, version: int) -> bool:
     return match is not None and int(match[1]) <= version
 
 
-def _copy_if_there(source: Folder, path: str, target: Folder) -> int:
-    try:
-        return _copy(source, path, target)
-    except FileNotFoundError:
-        return 0
+def _make(folder: Folder) -> None:
+    for path in folder.make():
+        fsync(path)
 
 
 def _copy(source: Folder, path: str, target: Folder) -> int:
+    """Copy a file and return its bytes. It may not survive a loss of power yet."""
     with source.filesystem.open_input_stream(path) as read:
-        for parent in target.make():
-            fsync(parent)
         target.make_parent(path)
         with target.open_to_write(path) as written:
             size = 0
             while piece := read.read(WRITE_BUFFER_BYTES // 4):
                 written.write(piece)
                 size += len(piece)
-    target.sync([path])
     return size
