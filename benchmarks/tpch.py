@@ -6,7 +6,8 @@ one more, and Spark Declarative Pipelines refreshing a materialized view over th
 (``BENCH_SPARK=0`` leaves both out). Then one command refreshes all of them, as a tick does, beside
 a run of the whole pipeline. At the end, the first refreshes after a restart, and what the state
 takes that they build. ``BENCH_SCALE`` is the scale factor, ``BENCH_CHANGED`` the
-share of orders that each of ``BENCH_BATCHES`` batches replaces. After the last batch, what is
+share of orders that each of ``BENCH_BATCHES`` batches replaces, after ``BENCH_WARM_UPS`` others.
+After the last batch, what is
 maintained is compared with what is computed anew.
 
 ``BENCH_GROWTH=10`` measures instead how a refresh depends on the size of the base: the same number of
@@ -54,8 +55,9 @@ from reclock.runtime.environment import Environment
 SCALE = float(os.environ.get("BENCH_SCALE", "0.1"))
 CHANGED = float(os.environ.get("BENCH_CHANGED", "0.001"))
 BATCHES = int(os.environ.get("BENCH_BATCHES", "3"))
-WARM_UPS = 3
-"""Batches that are not measured. A replica builds what it looks rows up in at the first one."""
+WARM_UPS = int(os.environ.get("BENCH_WARM_UPS", "3"))
+"""Batches that are not measured. A replica builds what it looks rows up in at the first one, and
+learns in the next ones which way of refreshing is the cheaper."""
 WITH_SPARK = os.environ.get("BENCH_SPARK", "1") == "1"
 GROWTH = float(os.environ.get("BENCH_GROWTH", "0"))
 COMPARED = int(os.environ.get("BENCH_COMPARED", "0"))
