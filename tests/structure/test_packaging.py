@@ -37,6 +37,21 @@ def test_every_module_lies_in_a_package() -> None:
     assert orphans == []
 
 
+def test_every_file_of_the_package_is_in_the_wheel_also_the_one_that_says_it_is_typed() -> None:
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    installed = re.split(r",\s*", setup["options.package_data"]["*"])
+    in_source_archive = (ROOT / "MANIFEST.in").read_text().splitlines()[0].split()[2:]
+    assert installed == in_source_archive
+    others = [
+        path
+        for path in (ROOT / "src" / "reclock").rglob("*")
+        if path.is_file() and path.suffix not in (".py", ".pyc")
+    ]
+    assert [path for path in others if not any(path.match(glob) for glob in installed)] == []
+    assert ROOT / "src" / "reclock" / "py.typed" in others
+
+
 def test_every_locked_dependency_has_a_hash() -> None:
     for lock in sorted((ROOT / "requirements").glob("*.txt")):
         entries = lock.read_text().replace("\\\n", " ").splitlines()
