@@ -167,7 +167,9 @@ class ReclockStepOperator(BaseOperator):
                 return outcome
             if time.monotonic() >= deadline:
                 self.log.info("waiting in the triggerer")
-                trigger = ReclockStepTrigger(key=key, told=printed, warm_conn_id=self.warm_conn_id)
+                trigger = ReclockStepTrigger(
+                    key=key, printed_lines=printed, warm_conn_id=self.warm_conn_id
+                )
                 timeout: timedelta | None = self.execution_timeout
                 self.defer(trigger=trigger, method_name="resume", timeout=timeout)
 

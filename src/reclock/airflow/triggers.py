@@ -84,11 +84,16 @@ class ReclockStepTrigger(BaseTrigger):
     ``outcome``, or when that process is ``gone``. What the step tells is in the task's log."""
 
     def __init__(
-        self, key: str, told: int, warm_conn_id: str, poll_interval: float = 1, **kwargs: Any
+        self,
+        key: str,
+        printed_lines: int,
+        warm_conn_id: str,
+        poll_interval: float = 1,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.key = key
-        self.told = told
+        self.printed_lines = printed_lines
         self.warm_conn_id = warm_conn_id
         self.poll_interval = poll_interval
 
@@ -97,7 +102,7 @@ class ReclockStepTrigger(BaseTrigger):
             f"{type(self).__module__}.{type(self).__qualname__}",
             {
                 "key": self.key,
-                "told": self.told,
+                "printed_lines": self.printed_lines,
                 "warm_conn_id": self.warm_conn_id,
                 "poll_interval": self.poll_interval,
             },
@@ -107,7 +112,7 @@ class ReclockStepTrigger(BaseTrigger):
         from reclock.airflow.warm import WarmProcess, WarmProcessGone, WarmProcessRefuses
 
         process = WarmProcess.of(await BaseHook.aget_connection(self.warm_conn_id))
-        printed = self.told
+        printed = self.printed_lines
         while True:
             try:
                 lines, outcome = await asyncio.to_thread(

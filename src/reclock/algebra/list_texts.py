@@ -41,14 +41,17 @@ def _parts(text: str, is_nested: bool, *, is_map: bool) -> Iterator[tuple[str, s
     while True:
         key = ""
         if is_map:
-            found = _expect(_KEY, text, at)
-            key, at = _unescaped(found[1] if found[1] is not None else found[2]), found.end()
+            matched = _expect(_KEY, text, at)
+            key, at = (
+                _unescaped(matched[1] if matched[1] is not None else matched[2]),
+                matched.end(),
+            )
         if is_nested and text[at : at + 1] == "{":
             end = _closing(text, at)
             yield key, text[at:end]
         else:
-            found = _expect(_PART, text, at)
-            end, (quoted, plain) = found.end(), found.groups()
+            matched = _expect(_PART, text, at)
+            end, (quoted, plain) = matched.end(), matched.groups()
             is_null = quoted is None and plain.upper() == "NULL"
             yield key, None if is_null else _unescaped(plain if quoted is None else quoted)
         if _END.match(text, end):

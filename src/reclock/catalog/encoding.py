@@ -27,7 +27,7 @@ _NEVER_STORED: Any = {
             "columns": {
                 "__all__": {
                     "limit": True,
-                    "type": {each.name for each in fields(ScalarType)} - _STORED_OF_TYPES,
+                    "type": {field.name for field in fields(ScalarType)} - _STORED_OF_TYPES,
                 }
             }
         }

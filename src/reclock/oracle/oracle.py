@@ -150,10 +150,10 @@ class ConsensusOracle:
 
     def read_ts(self, timeline: str) -> Timestamp:
         """See `TimestampOracle`. One read; takes no lock and makes no writer wait."""
-        found = self._consensus.look(_READ, {"of": timeline})
-        if not found:
+        rows = self._consensus.look(_READ, {"of": timeline})
+        if not rows:
             raise UnknownTimeline(timeline)
-        return Timestamp(found[0][0])
+        return Timestamp(rows[0][0])
 
     def read_all(self) -> Mapping[str, Timestamp]:
         """See `TimestampOracle`. One read, as ``read_ts``."""
@@ -250,10 +250,10 @@ def record_write(connection: sa.Connection, timeline: str, ts: Timestamp) -> Non
 
 def applied(connection: sa.Connection, timeline: str) -> Timestamp:
     """``read_ts`` as a part of a larger transaction."""
-    found = _APPLIED.rows(connection, {"of": timeline})
-    if not found:
+    rows = _APPLIED.rows(connection, {"of": timeline})
+    if not rows:
         raise UnknownTimeline(timeline)
-    return Timestamp(found[0][0])
+    return Timestamp(rows[0][0])
 
 
 def applied_query(timeline: str) -> sa.ScalarSelect[int]:

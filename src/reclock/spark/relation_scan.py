@@ -101,9 +101,9 @@ def relation_id(client: Client, relation: str) -> str:
 
 def check_relation(client: Client, relation: str, expected: str) -> None:
     """Raises ``RelationReplaced`` unless the name is still that of the relation ``expected``."""
-    found = relation_id(client, relation)
-    if found != expected:
-        raise RelationReplaced(relation, expected=expected, found=found)
+    id = relation_id(client, relation)
+    if id != expected:
+        raise RelationReplaced(relation, expected=expected, found=id)
 
 
 def plan_scan(client: Client, options: SourceOptions) -> tuple[ScanTimes, StructType]:

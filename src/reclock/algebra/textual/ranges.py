@@ -204,8 +204,8 @@ def _of_timestamps(
 
 
 RANGE_TYPES: Mapping[TypeName, RangeType] = {
-    each.type.name: each
-    for each in (
+    range_type.type.name: range_type
+    for range_type in (
         _of_integers(INT4RANGE, INTEGER, "!i"),
         _of_integers(INT8RANGE, BIGINT, "!q"),
         RangeType(

@@ -30,7 +30,7 @@ def shielded(case: Case) -> Case:
 
 def _guard(earlier: Sequence[Scalar], condition: Scalar | None) -> Scalar:
     """Whether ``condition``, if there is one, is the first true one."""
-    excluded = tuple((each, _FALSE) for each in earlier)
+    excluded = tuple((condition, _FALSE) for condition in earlier)
     if condition is None:
         return Case(excluded, _TRUE, BOOLEAN) if excluded else _TRUE
     return Case((*excluded, (condition, _TRUE)), _FALSE, BOOLEAN)

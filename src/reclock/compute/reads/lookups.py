@@ -252,15 +252,15 @@ def _updates_with(
     as_of: Timestamp,
     having: Having,
 ) -> pa.Table | None:
-    found = having(input.version, input.files(as_of), column, values, as_of)
-    if found is None:
+    matching = having(input.version, input.files(as_of), column, values, as_of)
+    if matching is None:
         return None
     names = [*input.version.desc.names, TIME_COLUMN, DIFF_COLUMN]
     if input.tail is not None and input.tail.num_rows:
-        found.append(_rows_with(input.tail, column, values).select(names))
-    if not found:
+        matching.append(_rows_with(input.tail, column, values).select(names))
+    if not matching:
         return arrow_schema(input.version.desc, with_updates=True).empty_table()
-    return found[0] if len(found) == 1 else pa.concat_tables(found)
+    return matching[0] if len(matching) == 1 else pa.concat_tables(matching)
 
 
 def _until(updates: pa.Table, as_of: Timestamp) -> pa.Table:

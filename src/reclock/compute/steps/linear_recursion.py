@@ -76,7 +76,7 @@ def _parts(plan: Plan) -> Iterator[Plan]:
             yield from _parts(plan.input)
         case Union():
             for part in plan.inputs:
-                yield from (renamed(found, plan.desc) for found in _parts(part))
+                yield from (renamed(linear_part, plan.desc) for linear_part in _parts(part))
         case Project() if isinstance(plan.input, Distinct | Union | Project):
             for part in _parts(plan.input):
                 yield replace(plan, input=part)

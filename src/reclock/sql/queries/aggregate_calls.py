@@ -68,7 +68,7 @@ def reject_clause(clause: str, called: exp.Expr, context: ExprContext) -> NoRetu
     plain = tracked_copy(called)
     if isinstance(plain, exp.Anonymous):
         plain.set(
-            "expressions", [each for written in plain.expressions for each in _plain(written)]
+            "expressions", [part for written in plain.expressions for part in _plain(written)]
         )
     scalar(plain, context)
     with at(called):
@@ -83,7 +83,7 @@ def _plain(argument: exp.Expr) -> list[exp.Expr]:
         case exp.Order():
             return _plain(argument.this)
         case exp.Distinct():
-            return [each for written in argument.expressions for each in _plain(written)]
+            return [part for written in argument.expressions for part in _plain(written)]
         case exp.Star():
             return []
         case _:

@@ -303,7 +303,9 @@ def called_value(call: DefinedCall, subqueries: Subqueries, clause: str) -> Type
         known = [negated(is_null(parameter)) for parameter in parameter_columns(function)]
         value = Case(((balanced("and", known), value),), Literal(None, value.type), value.type)
     _check_uses(call, uses)
-    if has(value, SubqueryValue) and any(has(it, InWindow, Elements) for it in call.arguments):
+    if has(value, SubqueryValue) and any(
+        has(argument, InWindow, Elements) for argument in call.arguments
+    ):
         raise UnsupportedSql(
             f"a window function or a function of several rows as an argument of {function.name} is "
             "not supported",

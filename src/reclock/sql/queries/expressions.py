@@ -281,7 +281,7 @@ def _case(node: exp.Case, context: ExprContext) -> TypedExpr:
     # as in PostgreSQL, the type of ELSE counts first
     nodes = [
         node if default is None else default,
-        *(each.args["true"] for each in node.args["ifs"]),
+        *(branch.args["true"] for branch in node.args["ifs"]),
     ]
     (otherwise, *values), type = unified([otherwise, *results], "CASE", nodes)
     return Case(tuple(zip(conditions, values, strict=True)), otherwise, type)

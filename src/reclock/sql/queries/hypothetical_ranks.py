@@ -33,9 +33,9 @@ def hypothetical_rank(
     _check(name, values, order, context)
 
     def count(condition: exp.Expr | None, counted: exp.Expr) -> TypedExpr:
-        conditions = [tracked_copy(each) for each in (filter, condition) if each is not None]
-        kept = exp.and_(*conditions, copy=False) if conditions else None
-        return aggregate_call(node, "count", [counted], kept, context)
+        conditions = [tracked_copy(part) for part in (filter, condition) if part is not None]
+        condition = exp.and_(*conditions, copy=False) if conditions else None
+        return aggregate_call(node, "count", [counted], condition, context)
 
     before = _precedes(values, order)
     if name == "dense_rank":

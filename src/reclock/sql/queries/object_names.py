@@ -66,7 +66,7 @@ def named_object(
             database = catalog.snapshot.database_by_name(session.database)
             places = (None, database.id if database is not None else None)
             schemas = (catalog.snapshot.schema_by_name(place, parts[-1]) for place in places)
-            object_id: str | int | None = next((found.id for found in schemas if found), None)
+            object_id: str | int | None = next((schema.id for schema in schemas if schema), None)
         case TypeName.REGROLE if catalog.snapshot is not None:
             role = catalog.snapshot.role_by_name(parts[-1])
             object_id = role.id if role is not None else None

@@ -57,7 +57,7 @@ def has_value_of_each_row(query: exp.Expr) -> TypeGuard[exp.Select]:
 
 def answers_rows(value: exp.Expr) -> bool:
     """Whether it calls a function of several rows, outside of a subquery."""
-    outside = value.walk(prune=lambda each: isinstance(each, exp.Query))
+    outside = value.walk(prune=lambda part: isinstance(part, exp.Query))
     return any(
         isinstance(expression, exp.Anonymous) and function_name(expression) in ROW_FUNCTIONS
         for expression in outside

@@ -42,7 +42,7 @@ def without_variadic(node: exp.Anonymous, name: str) -> exp.Anonymous:
     """The call with the elements of the array as its last arguments. Raises ``UnknownFunction``,
     ``UnsupportedSql``."""
     *before, last = (tracked_copy(argument) for argument in node.expressions)
-    if not isinstance(last, Variadic) or any(isinstance(each, Variadic) for each in before):
+    if not isinstance(last, Variadic) or any(isinstance(argument, Variadic) for argument in before):
         raise SqlSyntaxError("VARIADIC may precede only the last argument")
     if len(before) != _FIXED_ARGUMENTS.get(name):
         raise UnknownFunction(name, [], hint="it takes no VARIADIC array there")

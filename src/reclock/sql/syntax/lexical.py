@@ -49,9 +49,9 @@ def read_numbers(
             continue
         # what crosses the end of the number is read again
         following = tokenize(text[end : last + 1])
-        for each in following:
-            each.start += end
-            each.end += end
+        for following_token in following:
+            following_token.start += end
+            following_token.end += end
         remaining += reversed(following)
     return read
 

@@ -91,10 +91,10 @@ def _tokenize(text: str) -> list[Token]:
 
 def _unclosed(error: TokenError, text: str) -> SqlSyntaxError:
     """The error of a quote or comment without an end, at its beginning."""
-    found = re.fullmatch(r"Missing (\S+) from \d+:(\d+)", str(error.__cause__))
-    if found is None:
+    missing = re.fullmatch(r"Missing (\S+) from \d+:(\d+)", str(error.__cause__))
+    if missing is None:
         return SqlSyntaxError("unterminated /* comment", hint=_first_line(error))
-    mark, start = found[1], int(found[2])
+    mark, start = missing[1], int(missing[2])
     kind = "dollar-quoted string" if mark[0] == "$" else "quoted string"
     kind = "quoted identifier" if mark == '"' else kind
     return SqlSyntaxError(

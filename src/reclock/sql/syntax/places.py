@@ -70,8 +70,8 @@ def place_of_sign(node: exp.Expr, sign: str) -> int | None:
     behind = re.compile(
         rf"(?:\s*\([^()]*\))?.*?({_OTHER_SIGNS.get(sign, re.escape(sign))})", re.S | re.I
     )
-    found = behind.match(statement.meta[_TEXT], max(ends) + 1)
-    return found and found.start(1) + 1
+    matched = behind.match(statement.meta[_TEXT], max(ends) + 1)
+    return matched and matched.start(1) + 1
 
 
 _OTHER_SIGNS = {

@@ -61,7 +61,7 @@ def _with_field(
     inner: Sequence[exp.Expr],
     value: exp.Expr,
 ) -> exp.Expr:
-    field, names = fold(name), [each.name for each in type.fields]
+    field, names = fold(name), [part.name for part in type.fields]
     if type.composite is None:
         raise TypeMismatch(
             f'cannot assign to field "{field}" of column "{column}" because its type '
@@ -79,9 +79,9 @@ def _with_field(
         else [
             exp.Dot(
                 this=exp.Paren(this=tracked_copy(whole)),
-                expression=exp.to_identifier(each, quoted=True),
+                expression=exp.to_identifier(field_name, quoted=True),
             )
-            for each in names
+            for field_name in names
         ]
     )
     index = names.index(field)

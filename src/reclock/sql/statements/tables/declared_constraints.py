@@ -249,9 +249,9 @@ def _target_of(
 ) -> _Target:
     """``constraints`` are all constraints of the table, which may refer to itself."""
     written = parts(constraint.args["target"])
-    found = catalog.find(written, session)
-    is_itself = found is None and catalog.locate(written, session) == name
-    if is_itself or written == (name.item,) or (found is not None and found.name == name):
+    entry = catalog.find(written, session)
+    is_itself = entry is None and catalog.locate(written, session) == name
+    if is_itself or written == (name.item,) or (entry is not None and entry.name == name):
         keys = [key for key in constraints if key.args["kind"] in ("PRIMARY KEY", "UNIQUE")]
         primary_key = (_columns_of(key) for key in keys if key.args["kind"] == "PRIMARY KEY")
         enforced = [(_columns_of(key), not key.args.get("is_not_enforced")) for key in keys]

@@ -126,7 +126,8 @@ def _stored(
             for i in range(count)
         ]
         scalars = [
-            scalar(expression, ExprContext(Scope(), NoSubqueries(each), "VALUES")) for each in bound
+            scalar(expression, ExprContext(Scope(), NoSubqueries(bound_value), "VALUES"))
+            for bound_value in bound
         ]
     assigned = [assign(value, column) for value in scalars]
     constants = [value.value for value in assigned if isinstance(value, Literal)]

@@ -179,7 +179,9 @@ class _MergePlanner:
     def __post_init__(self) -> None:
         both = self.target.scope.beside(self.source.scope)
         conditions = join_conditions(self.on, both, self.context)
-        if any(has(each, SubqueryValue) or has(each, OuterRef) for each in conditions):
+        if any(
+            has(condition, SubqueryValue) or has(condition, OuterRef) for condition in conditions
+        ):
             raise UnsupportedSql("a subquery in ON of MERGE is not supported")
         width = len(self.target.plan.desc)
         # the table's columns may have hidden ones after them
