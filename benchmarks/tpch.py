@@ -5,10 +5,9 @@ computing the query anew for a ``SELECT``, Spark computing it anew from plain De
 one more, and Spark Declarative Pipelines refreshing a materialized view over them
 (``BENCH_SPARK=0`` leaves both out). Then one command refreshes all of them, as a tick does, beside
 a run of the whole pipeline. At the end, the first refreshes after a restart, and what the state
-takes that they build. ``BENCH_SCALE`` is the scale factor, ``BENCH_CHANGED`` the
-share of orders that each of ``BENCH_BATCHES`` batches replaces, after ``BENCH_WARM_UPS`` others.
-After the last batch, what is
-maintained is compared with what is computed anew.
+takes that they build. ``BENCH_SCALE`` is the scale factor, ``BENCH_CHANGED`` the share of orders
+that each of ``BENCH_BATCHES`` batches replaces, after ``BENCH_WARM_UPS`` others. After the last
+batch, what is maintained is compared with what is computed anew.
 
 ``BENCH_GROWTH=10`` measures instead how a refresh depends on the size of the base: the same number of
 orders is replaced at the scale factor and at ten times it.
