@@ -31,3 +31,6 @@ SELECT round(m, NULL), round(m, (SELECT min(n) FROM amounts))::numeric(38, 9), t
 SELECT '1.50'::bpchar::numeric, '1.50'::char(4)::numeric, ' 12.00 '::char(10)::numeric
 SELECT '1.50'::text::numeric, '1.50'::varchar::numeric, '1.50'::text::numeric(5, 1), NULL::text::numeric
 SELECT CASE WHEN false THEN 'x'::text::numeric END
+SELECT round((10000.0 / 3) * (2.0 / 3), 6), round((-10000.0 / 3) * (200.0 / 3), 6), round((-1.0 / 3) * (-2.0 / 7), 6), (1e10 / 4) * (1e9 / 8) = 312500000000000000
+SELECT n, round((m * 1e9 + n) * (n / 3.0), 3), round((100 * p / 7) * (p * 1e3 / 3), 6), round((m / 8) * (m * 1e12 + 1), 6) FROM amounts WHERE n <> 4
+SELECT round(avg(n * 1000) * avg(m * 1000), 3), round(power(10.0, 4) * (avg(p) - 1.0), 3) FROM amounts WHERE n <> 4

@@ -196,9 +196,8 @@ def _infix(operator: str, engine: str) -> Writer:
         if site.result.name is TypeName.INTERVAL:
             return _write_intervals(operator, site, engine)
         left, right = site.arguments
-        if operator == "*" and engine == "duckdb" and site.result.name is TypeName.NUMERIC:
-            # or it multiplies in 64 bits
-            left = f"CAST({left} AS DECIMAL(38, {parameters(site.types[0])[1]}))"
+        if operator == "*" and site.result.name is TypeName.NUMERIC:
+            return _write_product(site, engine)
         if (
             operator == "%"
             and engine == "duckdb"
@@ -208,21 +207,56 @@ def _infix(operator: str, engine: str) -> Writer:
             # it divides, and the quotient may be out of range
             right = f"(CASE WHEN {right} = -1 THEN 1 ELSE {right} END)"
         plain = f"({left} {operator} {right})"
-        if operator == "*" and site.result.name is TypeName.NUMERIC:
-            scale = sum(parameters(type)[1] for type in site.types)
-            if any(
-                parameters(type)[1] >= PRODUCT_SCALE and not type.is_unconstrained
-                for type in site.types
-            ):
-                # a quotient or an average, which was rounded itself
-                return f"CAST({plain} AS {type_sql(engine, site.result)})"
-            return narrowed(engine, plain, numeric(MAX_PRECISION, scale), site.result)
         if site.result.is_float:
             vanishes = "{0} <> 0 AND {1} <> 0" if operator == "*" else None
             return floats.computed(engine, f"({{0}} {operator} {{1}})", left, right, vanishes)
         return f"CAST({plain} AS {type_sql(engine, site.result)})"
 
     return write
+
+
+def _write_product(site: Site, engine: str) -> str:
+    """Of numerics. Where the exact product has more digits after the point than the result, only
+    that of the operands' fractions has them, and no digits before the point: all other parts of
+    the product fit where the result fits."""
+    left, right = site.arguments
+    (_, left_scale), (_, right_scale) = map(parameters, site.types)
+    scale = left_scale + right_scale
+    if scale == parameters(site.result)[1]:
+        if engine == "duckdb":  # or it multiplies in 64 bits
+            left = f"CAST({left} AS {_decimal(left_scale)})"
+        return f"CAST(({left} * {right}) AS {type_sql(engine, site.result)})"
+
+    def in_parts(left: str, right: str) -> str:
+        whole_left, left_fraction = _parts(engine, left, left_scale)
+        whole_right, right_fraction = _parts(engine, right, right_scale)
+        fraction = f"({left_fraction} * {right_fraction})"
+        if _has_rounded_operand(site):
+            fraction = f"CAST({fraction} AS {type_sql(engine, site.result)})"
+        else:
+            fraction = narrowed(engine, fraction, numeric(MAX_PRECISION, scale), site.result)
+        total = f"{whole_left} * {right} + {left_fraction} * {whole_right} + {fraction}"
+        return f"CAST(({total}) AS {type_sql(engine, site.result)})"
+
+    return floats.with_operands(engine, left, right, in_parts)
+
+
+def _parts(engine: str, number: str, scale: int) -> tuple[str, str]:
+    """What is before the point of a numeric of ``scale``, and what is after it."""
+    whole = f"trunc({number})" if engine == "duckdb" else f"({number} - {number} % 1)"
+    whole = f"CAST({whole} AS {_decimal(0, MAX_PRECISION - scale)})"
+    return whole, f"CAST(({number} - {whole}) AS {_decimal(scale, scale)})"
+
+
+def _decimal(scale: int, precision: int = MAX_PRECISION) -> str:
+    return f"DECIMAL({precision}, {scale})"
+
+
+def _has_rounded_operand(site: Site) -> bool:
+    """Whether an operand of a product is a quotient or an average, which was rounded itself."""
+    return any(
+        parameters(type)[1] >= PRODUCT_SCALE and not type.is_unconstrained for type in site.types
+    )
 
 
 def _negation(engine: str) -> Writer:
