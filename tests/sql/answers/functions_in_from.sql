@@ -27,3 +27,8 @@ SELECT generate_subscripts(ARRAY[5, 6, 7], 1, true) AS n, generate_subscripts(AR
 SELECT n FROM generate_subscripts(ARRAY['a', 'b'], 1, true) AS n
 SELECT ARRAY(SELECT generate_series(1, 4) ORDER BY 1 DESC) AS x, ARRAY(SELECT unnest(ARRAY[3, 1, 2]) AS u ORDER BY u DESC) AS y
 SELECT g, ARRAY(SELECT generate_series(1, a) * 10 ORDER BY 1 DESC) AS x FROM t WHERE a < 4
+SELECT * FROM generate_series(0.1, 2.1) AS g
+SELECT * FROM generate_series(5, 1.5, -1.25) AS g
+SELECT * FROM generate_series(2.5, 1) AS g, generate_series(NULL, 2.5) AS h
+SELECT n, g FROM amounts, generate_series(p, p + n, 0.75) AS g
+SELECT n, generate_series(n, 4.5) AS g FROM amounts

@@ -22,11 +22,12 @@ from reclock.algebra.relations import (
 )
 from reclock.errors import EvaluationError, UnsupportedSql
 from reclock.plan.functions import intervals
+from reclock.plan.functions.arithmetic import duckdb_digits
 from reclock.plan.functions.array_sql import innermost, listed, of_one_shape
 from reclock.plan.functions.floats import with_value
 from reclock.plan.functions.registry import Resolver, Site, Types, Writer, scalar, writer
 from reclock.plan.functions.sql_names import literal, raised, type_sql
-from reclock.plan.functions.typing import common_type, exact, operand_type
+from reclock.plan.functions.typing import common_type, exact, operand_type, parameters
 
 Signature = tuple[tuple[ScalarType, ...], ScalarType]
 
@@ -303,6 +304,8 @@ def _series(engine: str) -> Writer:
     def write(site: Site) -> str:
         if len(site.arguments) > 2 and site.types[2].name is TypeName.INTERVAL:
             return _series_of_moments(engine, site)
+        if site.types[0].name is TypeName.NUMERIC:
+            return _series_of_numerics(engine, site)
         first, last, step = (*site.arguments, "1")[:3]
         return f"CAST({_counted(engine, first, last, step)} AS {type_sql(engine, site.result)})"
 
@@ -324,6 +327,30 @@ def _steps(engine: str, generated: str, first: str, last: str, step: str) -> str
     return (
         f"(CASE WHEN {has_some} THEN {generated} WHEN {step} = 0 THEN {failure} ELSE {nothing} END)"
     )
+
+
+def _series_of_numerics(engine: str, site: Site) -> str:
+    """A series of numerics, all of one type: each is the first plus a whole number of steps."""
+    [type, *_] = site.types
+    element = type_sql(engine, type)
+
+    def write(first: str, last: str, step: str) -> str:
+        if engine == "spark":
+            numbers = f"sequence(0L, ({last} - {first}) div {step})"
+            generated = f"transform({numbers}, i -> CAST({first} + {step} * i AS {element}))"
+        else:
+            scale = parameters(type)[1]
+            span, digits = duckdb_digits(f"({last} - {first})", scale), duckdb_digits(step, scale)
+            numbers = f"generate_series(0, CAST({span} // {digits} AS BIGINT))"
+            generated = (
+                f"list_transform({numbers}, "
+                f"lambda i: CAST({first} + {step} * CAST(i AS DECIMAL(19, 0)) AS {element}))"
+            )
+        return _steps(engine, generated, first, last, step)
+
+    one = f"CAST(1 AS {element})"
+    written = intervals.computed(engine, [*site.arguments, one][:3], write)
+    return f"CAST({written} AS {type_sql(engine, site.result)})"
 
 
 def _series_of_moments(engine: str, site: Site) -> str:
@@ -367,14 +394,28 @@ def _series_of_moments(engine: str, site: Site) -> str:
 
 
 _STEPPED = [(INTEGER, INTEGER), (BIGINT, BIGINT), (TIMESTAMP, INTERVAL), (TIMESTAMPTZ, INTERVAL)]
+_series_of_other_types = exact(
+    ((INTEGER, INTEGER), array(INTEGER)),
+    ((BIGINT, BIGINT), array(BIGINT)),
+    *(((type, type, step), array(type)) for type, step in _STEPPED),
+)
+
+
+def _resolve_series(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    if signature := _series_of_other_types(types, constants):
+        return signature
+    common = common_type(types)
+    if len(types) not in (2, 3) or common is None or common.name is not TypeName.NUMERIC:
+        return None
+    if len(types) == 2:
+        common = common_type((common, INTEGER)) or common  # 1 is the step
+    return (common,) * len(types), array(common)
+
+
 scalar(
     "series",
     "A row for each value from a start to a stop, by a step.",
-    exact(
-        ((INTEGER, INTEGER), array(INTEGER)),
-        ((BIGINT, BIGINT), array(BIGINT)),
-        *(((type, type, step), array(type)) for type, step in _STEPPED),
-    ),
+    _resolve_series,
     duckdb=_series("duckdb"),
     spark=_series("spark"),
 )
