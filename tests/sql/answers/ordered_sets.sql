@@ -21,3 +21,5 @@ SELECT f, rank('one', 2) WITHIN GROUP (ORDER BY b, a DESC), dense_rank('two', 0)
 SELECT rank(NULL::int) WITHIN GROUP (ORDER BY a), dense_rank(NULL::int) WITHIN GROUP (ORDER BY a DESC), rank(NULL::int) WITHIN GROUP (ORDER BY a NULLS FIRST), cume_dist(NULL::int) WITHIN GROUP (ORDER BY a) FROM t
 SELECT rank(1) WITHIN GROUP (ORDER BY a), percent_rank(1) WITHIN GROUP (ORDER BY a), cume_dist(1) WITHIN GROUP (ORDER BY a) FROM nothing
 SELECT rank(25) WITHIN GROUP (ORDER BY g) FILTER (WHERE f), percent_rank(25) WITHIN GROUP (ORDER BY g) FILTER (WHERE a > 1), dense_rank(2.5) WITHIN GROUP (ORDER BY a) FROM t
+SELECT percentile_cont(1 - 0.05) WITHIN GROUP (ORDER BY a), percentile_disc((50 + 45) / 100.0) WITHIN GROUP (ORDER BY a DESC), percentile_cont(1 / 2) WITHIN GROUP (ORDER BY a) FROM t
+SELECT percentile_cont(ARRAY[0.25, 1 - 0.25, 0.5 * 0.5]) WITHIN GROUP (ORDER BY a) FROM t

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
+from decimal import Decimal
+
 from sqlglot import exp
 
 from reclock.algebra.relations import BIGINT
@@ -12,7 +16,7 @@ from reclock.sql.queries.expressions import ExprContext, function_name, reject_u
 from reclock.sql.queries.hypothetical_ranks import RANKS, hypothetical_rank
 from reclock.sql.queries.overloads import call
 from reclock.sql.queries.planned import TypedExpr
-from reclock.sql.syntax.consumption import tracked_copy
+from reclock.sql.syntax.consumption import consume, tracked_copy
 from reclock.sql.syntax.dialect import to_sql
 
 PERCENTILES = ("percentile_cont", "percentile_disc")
@@ -43,10 +47,13 @@ def ordered_set(
         arguments = [tracked_copy(value), *fraction, *([exp.true()] if is_descending else [])]
         return aggregate_call(node, name, arguments, filter, context)
 
-    fractions = _fractions(*function.expressions) if name in PERCENTILES else []
+    if name not in PERCENTILES:
+        return percentile()
+    [argument] = function.expressions
+    fractions = _fractions(argument)
     if not fractions:
-        return percentile(*function.expressions)
-    percentiles = call("array", [percentile(fraction) for fraction in fractions])
+        return percentile(_computed(argument))
+    percentiles = call("array", [percentile(_computed(fraction)) for fraction in fractions])
     count = aggregate_call(node, "count", [tracked_copy(value)], filter, context)
     has_values = call(">", [count, Literal(0, BIGINT)])
     return Case(((has_values, percentiles),), Literal(None, percentiles.type), percentiles.type)
@@ -62,3 +69,44 @@ def _fractions(argument: exp.Expr) -> list[exp.Expr]:
         items = kind.expressions if kind.this == exp.DType.ARRAY else []
         return [exp.Cast(this=item, to=items[0]) for item in argument.this.expressions if items]
     return []
+
+
+_ARITHMETIC: dict[type[exp.Expr], Callable[[Decimal, Decimal], Decimal]] = {
+    exp.Add: operator.add,
+    exp.Sub: operator.sub,
+    exp.Mul: operator.mul,
+    exp.Div: operator.truediv,
+}
+
+
+def _computed(fraction: exp.Expr) -> exp.Expr:
+    """``fraction`` as a number, if it is arithmetic of constants: ``1 - 0.05``."""
+    value = _number(fraction)
+    if value is None or value < 0 or isinstance(fraction, exp.Literal):
+        return fraction
+    consume(fraction)
+    return exp.Literal.number(f"{value:f}")
+
+
+def _number(node: exp.Expr) -> Decimal | None:
+    """The value of constants and their arithmetic; None if ``node`` is something else."""
+    match node:
+        case exp.Literal(is_string=False):
+            return Decimal(node.name)
+        case exp.Paren():
+            return _number(node.this)
+        case exp.Binary() if type(node) in _ARITHMETIC:
+            left, right = _number(node.this), _number(node.expression)
+            if left is None or right is None or (isinstance(node, exp.Div) and not right):
+                return None
+            value = _ARITHMETIC[type(node)](left, right)
+            if isinstance(node, exp.Div) and _is_integer(left) and _is_integer(right):
+                return Decimal(int(value))
+            return value
+        case _:
+            return None
+
+
+def _is_integer(number: Decimal) -> bool:
+    """Whether it has no digits after the point, not even zeros."""
+    return number.as_tuple().exponent == 0
