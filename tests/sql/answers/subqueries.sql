@@ -220,3 +220,6 @@ SELECT a, (SELECT count(w.y) FROM w LEFT JOIN (u JOIN u AS v ON u.a = v.a AND u.
 SELECT a, (SELECT count(j.y) FROM (u RIGHT JOIN w ON u.a = w.a AND u.a = t.a) AS j) FROM t
 SELECT a, (SELECT count(u.a) FROM u RIGHT JOIN w ON (SELECT max(v.a) FROM u AS v WHERE v.a <= t.a) = u.a) FROM t
 SELECT ARRAY(VALUES (2), (3), (1) ORDER BY 1 DESC) AS found
+SELECT a FROM t WHERE EXISTS (SELECT DISTINCT ON (u.b) u.a FROM u WHERE u.a = t.a)
+SELECT a FROM t WHERE NOT EXISTS (SELECT DISTINCT ON (u.b) u.a FROM u WHERE u.a = t.a ORDER BY u.b, u.a)
+SELECT a FROM t WHERE a IN (SELECT DISTINCT ON (u.a) u.a FROM u WHERE u.b = t.b)

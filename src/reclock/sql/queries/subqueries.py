@@ -253,7 +253,9 @@ class SubqueryPlanner:
                 plan, (), tuple(ColumnRef(i, type) for i, type in enumerate(plan.desc.types))
             )
         values = self._values(block)
-        if any(map(makes_groups, values)):
+        distinct = block.node.args.get("distinct")
+        keeps_first_rows = distinct is not None and distinct.args.get("on") is not None
+        if keeps_first_rows or any(map(makes_groups, values)):
             raise correlated_error()
         plan, values = attach(block.relation.plan, values)
         return SubqueryRows(plan, block.correlated, tuple(values))
