@@ -149,6 +149,7 @@ _SYNTAX = {
     "is_not_distinct": "x IS NOT DISTINCT FROM y",
     "is_null": "x IS NULL",
     "is_true": "x IS TRUE",
+    "kind of text": "x IS JSON …",
     "is_false": "x IS FALSE",
     "not": "NOT x",
     "only row": "(SELECT …)",

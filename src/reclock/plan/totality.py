@@ -44,6 +44,7 @@ _TOTAL = frozenset(
         "jsonb_exists_all",
         "jsonb_concat",
         "jsonb_typeof",
+        "kind of text",
         *ranges.TOTAL,
     }
 )

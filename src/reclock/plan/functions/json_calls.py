@@ -6,7 +6,7 @@ A document (``jsonb``) is its text in normal form. Its kind shows in the first c
 
 from __future__ import annotations
 
-from reclock.algebra.relations import ScalarType
+from reclock.algebra.relations import JSONB, ScalarType
 from reclock.plan.functions.floats import with_value
 
 PREFIX = "reclock_json_"
@@ -16,6 +16,10 @@ FAILURE = "!"
 
 _KINDS = {"{": "object", "[": "array", '"': "string", "t": "boolean", "f": "boolean", "n": "null"}
 _FIRST = "substring(v, 1, 1)"
+_CASES = (
+    "".join(f" WHEN '{first}' THEN '{name}'" for first, name in _KINDS.items()) + " ELSE 'number'"
+)
+"""The kind of a document, by its first character."""
 
 
 def json_call(name: str, *arguments: str) -> str:
@@ -32,9 +36,18 @@ def checked(engine: str, result: str) -> str:
 
 def kind_of(engine: str, document: str) -> str:
     """The result of ``jsonb_typeof``."""
-    cases = "".join(f" WHEN '{first}' THEN '{name}'" for first, name in _KINDS.items())
     return with_value(
-        engine, document, f"CASE WHEN v IS NOT NULL THEN CASE {_FIRST}{cases} ELSE 'number' END END"
+        engine, document, f"CASE WHEN v IS NOT NULL THEN CASE {_FIRST}{_CASES} END END"
+    )
+
+
+def kind_of_text(engine: str, text: str) -> str:
+    """The result of ``jsonb_typeof`` for the document that ``text`` spells; an empty text if it
+    spells none."""
+    return with_value(
+        engine,
+        json_call(reader_name(JSONB), text),
+        f"CASE WHEN v IS NOT NULL THEN CASE {_FIRST} WHEN '{FAILURE}' THEN ''{_CASES} END END",
     )
 
 

@@ -24,7 +24,7 @@ from reclock.errors import EvaluationError, UnsupportedSql
 from reclock.plan.functions.blanks import with_blanks
 from reclock.plan.functions.casts import write_cast
 from reclock.plan.functions.floats import with_value
-from reclock.plan.functions.json_calls import checked, json_call, kind_of
+from reclock.plan.functions.json_calls import checked, json_call, kind_of, kind_of_text
 from reclock.plan.functions.registry import Resolver, Site, Types, Writer, scalar
 from reclock.plan.functions.sql_names import each_element, field_names, string, type_sql
 from reclock.plan.functions.typing import exact
@@ -38,7 +38,7 @@ ROWS_OF = "rows of "
 """The prefix under which the registry has the arrays whose elements are the rows of a function."""
 _PYTHON = frozenset(
     {
-        *("->", "->>", "#>", "#>>", "to_jsonb", "object of pairs"),
+        *("->", "->>", "#>", "#>>", "to_jsonb", "object of pairs", "kind of text"),
         *("to_timestamp", "to_char", "to_number"),
         *("encode", "decode", "convert_from", "convert_to", "sha224", "sha384", "sha512"),
         *("digest", "hmac"),
@@ -187,6 +187,17 @@ scalar(
     _on_document(result=TEXT),
     duckdb=lambda site: kind_of("duckdb", site.arguments[0]),
     spark=lambda site: kind_of("spark", site.arguments[0]),
+)
+
+KIND_OF_TEXT = "kind of text"
+"""What ``IS JSON`` asks."""
+scalar(
+    KIND_OF_TEXT,
+    "The kind of document that a text spells: object, array, string, number, boolean or null; an "
+    "empty text if it is no JSON.",
+    exact(((TEXT,), TEXT)),
+    duckdb=lambda site: kind_of_text("duckdb", site.arguments[0]),
+    spark=lambda site: kind_of_text("spark", site.arguments[0]),
 )
 
 

@@ -11,12 +11,16 @@ from reclock.algebra.relations import (
     BOOLEAN,
     INTERVAL,
     JSONB,
+    TEXT,
+    TypeName,
 )
 from reclock.errors import (
     SqlSyntaxError,
+    TypeMismatch,
     UnknownOperator,
     UnsupportedSql,
 )
+from reclock.plan.functions.jsonb import KIND_OF_TEXT
 from reclock.plan.scalars import Literal
 from reclock.sql.queries.coercion import default_to_text, expect
 from reclock.sql.queries.expressions import (
@@ -85,9 +89,38 @@ def _is(node: exp.Is, context: ExprContext) -> TypedExpr:
         )
     elif isinstance(test, exp.Column) and test.name.upper() == "UNKNOWN":
         result = is_null(_truth(operand, node, "UNKNOWN"))
+    elif isinstance(test, exp.JSON):
+        result = _is_json(operand, node, test)
     else:
         raise UnsupportedSql(f"expression {to_sql(node)[:80]} is not supported")
     return negated(result) if node.args.get("negate") else result
+
+
+_SCALAR_KINDS = ("string", "number", "boolean", "null")
+
+
+def _is_json(operand: Planned, node: exp.Is, test: exp.JSON) -> TypedExpr:
+    """Whether a text spells a document, perhaps of one kind."""
+    reject_unsupported(test, "this", "with_", "unique")
+    if test.args.get("with_"):
+        raise UnsupportedSql("IS JSON WITH UNIQUE KEYS is not supported")
+    test.args.get("unique")  # keys need not be unique: WITHOUT UNIQUE KEYS changes nothing
+    value = default_to_text(operand)
+    if value.type == JSONB:
+        kind = call("jsonb_typeof", [value])
+    elif value.type.name in (TypeName.TEXT, TypeName.BPCHAR):
+        kind = call(KIND_OF_TEXT, [value])
+    else:
+        with at(node.this):
+            raise TypeMismatch(f"cannot use type {value.type} in IS JSON predicate")
+    match test.this:
+        case "OBJECT" | "ARRAY" as written:
+            return call("=", [kind, Literal(written.lower(), TEXT)])
+        case "SCALAR":
+            kinds = [call("=", [kind, Literal(name, TEXT)]) for name in _SCALAR_KINDS]
+            return balanced("or", kinds)
+        case _:
+            return call("<>", [kind, Literal("", TEXT)])
 
 
 def _truth(operand: Planned, node: exp.Is, word: str) -> TypedExpr:
