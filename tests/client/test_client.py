@@ -21,6 +21,7 @@ import pytest
 from fixtures.server import SqlServer
 
 import reclock
+from reclock.client.statements import statement_text
 from reclock.errors import ConfigurationError, InvalidOption, ReclockError
 
 VALUES = """SELECT 1::smallint AS s, 2::integer AS i, 3::bigint AS b, 1.5::real AS r, 2.5::double precision AS d,
@@ -164,6 +165,13 @@ def test_a_url_that_is_no_servers_is_no_folder(url: str) -> None:
     with pytest.raises(InvalidOption, match="neither the path") as raised:
         reclock.connect(url)
     assert "postgresql://" in str(raised.value.hint)
+
+
+def test_only_the_session_parses_a_statement(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long INSERT takes as long to parse as to run."""
+    monkeypatch.setattr("reclock.client.statements.parse", pytest.fail)
+    text = "INSERT INTO orders VALUES (3, 'jug')"
+    assert statement_text(text, None) == text
 
 
 def test_reads_at_a_time(orders: reclock.Client) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -60,11 +61,18 @@ def parameter_values(params: Params) -> list[Any]:
     return list(params)
 
 
+_OTHER_PROTOCOLS = re.compile("subscribe|copy", re.IGNORECASE)
+"""Key words of statements that do not answer with rows, or not with a last one."""
+
+
 def statement_text(text: str, as_of: Time | None) -> str:
-    """The text to send for ``Client.sql``. Raises what parsing raises, ``InvalidOption`` and
-    ``UnsupportedSql``."""
-    statements = parse(text)
-    for statement in statements:
+    """The text to send for ``Client.sql``. Raises ``UnsupportedSql`` for statements that it cannot
+    run, and for ``as_of`` what ``query_text`` raises.
+
+    A text is parsed only if it could have such a statement: the session parses it anyway, and a
+    long INSERT takes as long to parse as to run.
+    """
+    for statement in parse(text) if _OTHER_PROTOCOLS.search(text) else ():
         if isinstance(statement.node, SubscribeStatement):
             raise UnsupportedSql(
                 "sql() cannot run SUBSCRIBE, which does not end", hint="use subscribe()"
