@@ -172,70 +172,6 @@ def parts_of_zone(format: str) -> Iterator[tuple[str, bool]]:
 
 
 def _to_char(engine: str) -> Writer:
-    text = type_sql(engine, TEXT)
-
-    def chosen(of: str, names: tuple[str, ...]) -> str:
-        cases = " ".join(
-            f"WHEN {n} THEN {literal(engine, name, TEXT)}" for n, name in enumerate(names, 1)
-        )
-        return f"(CASE {of} {cases} END)"
-
-    def divided(whole: str) -> str:
-        return f"({whole.replace('//', 'DIV') if engine == 'spark' else whole})"
-
-    def ordinal(suffix: str) -> str:
-        """The number ``v`` with its ordinal suffix."""
-        st, nd, rd, th = (
-            f"'{end if suffix == 'th' else end.upper()}'" for end in ("st", "nd", "rd", "th")
-        )
-        ends = f"CASE right(v, 1) WHEN '1' THEN {st} WHEN '2' THEN {nd} WHEN '3' THEN {rd}"
-        is_teen = "length(v) > 1 AND left(right(v, 2), 1) = '1'"
-        return f"concat(v, CASE WHEN {is_teen} THEN {th} ELSE {ends} ELSE {th} END END)"
-
-    def written(piece: re.Match[str], moment: str, type_: ScalarType) -> str:
-        is_padded = piece["fm"] is None
-        is_interval = type_.name is TypeName.INTERVAL
-        if is_interval and (piece["millennia"] or piece["word"] not in {None, *_HALVES}):
-            raise not_of_intervals()
-        if is_interval and piece["word"]:
-            return half_of_day(engine, moment, _HALVES[piece["word"]])
-        if is_interval and piece["count"]:
-            digits = number_of_interval(engine, piece["count"], moment, is_padded=is_padded)
-            return digits if not piece["th"] else with_value(engine, digits, ordinal(piece["th"]))
-        if piece["word"] in _HALVES:
-            before, after = (literal(engine, half, TEXT) for half in _HALVES[piece["word"]])
-            return (
-                f"(CASE WHEN {field(engine, 'hour', moment)} < 12 THEN {before} ELSE {after} END)"
-            )
-        if piece["word"] in _ERAS:
-            after, before = (literal(engine, era, TEXT) for era in _ERAS[piece["word"]])
-            return f"(CASE WHEN {field(engine, 'year', moment)} < 0 THEN {before} ELSE {after} END)"
-        if piece["word"] in _CONSTANTS:
-            is_zone = piece["word"].upper() == "TZ" and type_.name is not TypeName.TIMESTAMPTZ
-            return literal(engine, "" if is_zone else _CONSTANTS[piece["word"]], TEXT)
-        if piece["millennia"]:
-            year = f"abs({field(engine, 'year', moment)})"
-            thousands = f"CAST({divided(f'{year} // 1000')} AS {text})"
-            rest = f"CAST({year} % 1000 AS {text})"
-            return f"concat({thousands}, ',', lpad({rest}, 3, '0'))"
-        if piece["word"]:
-            name, names, width = _NAMES[piece["word"]]
-            return chosen(
-                field(engine, name, moment),
-                tuple(name.ljust(width) if is_padded else name for name in names),
-            )
-        if piece["count"]:
-            number = _NUMBERS[piece["count"].upper()]
-            week = field(engine, "week", moment)
-            whole = number.of.format(field(engine, number.field, moment), week=week)
-            digits = f"CAST({divided(whole)} AS {text})"
-            if number.digits and (is_padded or piece["count"].upper() in FRACTIONS):
-                digits = f"lpad({digits}, {number.digits}, '0')"
-            return digits if not piece["th"] else with_value(engine, digits, ordinal(piece["th"]))
-        bare = '"' if piece["bare"] == '\\"' else piece["bare"] or ""
-        quoted = re.sub(r"\\(.)", r"\1", piece["quoted"] or "", flags=re.DOTALL)
-        return literal(engine, bare + quoted, TEXT)
-
     def write(site: Site) -> str:
         if site.types[0].is_float:
             return checked(engine, json_call("double_text", *site.arguments))
@@ -247,11 +183,99 @@ def _to_char(engine: str) -> Writer:
         return formatted(site, site.arguments[0])
 
     def formatted(site: Site, moment: str) -> str:
-        parts = [written(piece, moment, site.types[0]) for piece in _pieces(site.constants.get(1))]
+        pieces = _pieces(site.constants.get(1))
+        parts = [_formatted_piece(engine, piece, moment, site.types[0]) for piece in pieces]
         nothing = f"(CASE WHEN {moment} IS NOT NULL THEN '' END)"
         return f"({' || '.join([nothing, *parts])})"
 
     return write
+
+
+def _formatted_piece(engine: str, piece: re.Match[str], moment: str, type_: ScalarType) -> str:
+    """The text that a piece of a format stands for, of a moment or an interval."""
+    is_pattern = piece["word"] or piece["millennia"] or piece["count"]
+    if not is_pattern:
+        return _text_of_format(engine, piece)
+    if type_.name is TypeName.INTERVAL:
+        return _part_of_interval(engine, piece, moment)
+    if piece["word"]:
+        return _word_of_moment(engine, piece, moment, type_)
+    if piece["millennia"]:
+        return _year_with_comma(engine, moment)
+    return _with_ordinal(engine, piece, _number_of_moment(engine, piece, moment))
+
+
+def _text_of_format(engine: str, piece: re.Match[str]) -> str:
+    """Text that is no pattern, without its quotes."""
+    bare = '"' if piece["bare"] == '\\"' else piece["bare"] or ""
+    quoted = re.sub(r"\\(.)", r"\1", piece["quoted"] or "", flags=re.DOTALL)
+    return literal(engine, bare + quoted, TEXT)
+
+
+def _part_of_interval(engine: str, piece: re.Match[str], interval: str) -> str:
+    if piece["millennia"] or piece["word"] not in {None, *_HALVES}:
+        raise not_of_intervals()
+    if piece["word"]:
+        return half_of_day(engine, interval, _HALVES[piece["word"]])
+    is_padded = piece["fm"] is None
+    number = number_of_interval(engine, piece["count"], interval, is_padded=is_padded)
+    return _with_ordinal(engine, piece, number)
+
+
+def _word_of_moment(engine: str, piece: re.Match[str], moment: str, type_: ScalarType) -> str:
+    """The half of the day, the era, the zone, or the name of the month or day."""
+    word = piece["word"]
+    if word in _HALVES:
+        before, after = (literal(engine, half, TEXT) for half in _HALVES[word])
+        return f"(CASE WHEN {field(engine, 'hour', moment)} < 12 THEN {before} ELSE {after} END)"
+    if word in _ERAS:
+        after, before = (literal(engine, era, TEXT) for era in _ERAS[word])
+        return f"(CASE WHEN {field(engine, 'year', moment)} < 0 THEN {before} ELSE {after} END)"
+    if word in _CONSTANTS:
+        has_no_zone = word.upper() == "TZ" and type_.name is not TypeName.TIMESTAMPTZ
+        return literal(engine, "" if has_no_zone else _CONSTANTS[word], TEXT)
+    field_name, names, width = _NAMES[word]
+    cases = [
+        f"WHEN {n} THEN {literal(engine, name.ljust(0 if piece['fm'] else width), TEXT)}"
+        for n, name in enumerate(names, 1)
+    ]
+    return f"(CASE {field(engine, field_name, moment)} {' '.join(cases)} END)"
+
+
+def _year_with_comma(engine: str, moment: str) -> str:
+    text, year = type_sql(engine, TEXT), f"abs({field(engine, 'year', moment)})"
+    thousands = f"CAST({_quotients(engine, f'{year} // 1000')} AS {text})"
+    rest = f"CAST({year} % 1000 AS {text})"
+    return f"concat({thousands}, ',', lpad({rest}, 3, '0'))"
+
+
+def _number_of_moment(engine: str, piece: re.Match[str], moment: str) -> str:
+    pattern = piece["count"].upper()
+    number = _NUMBERS[pattern]
+    week = field(engine, "week", moment)
+    whole = number.of.format(field(engine, number.field, moment), week=week)
+    digits = f"CAST({_quotients(engine, whole)} AS {type_sql(engine, TEXT)})"
+    is_padded = piece["fm"] is None or pattern in FRACTIONS
+    return f"lpad({digits}, {number.digits}, '0')" if number.digits and is_padded else digits
+
+
+def _quotients(engine: str, whole: str) -> str:
+    """``whole``, an expression in which ``//`` divides, as the engine writes it."""
+    return f"({whole.replace('//', 'DIV') if engine == 'spark' else whole})"
+
+
+def _with_ordinal(engine: str, piece: re.Match[str], number: str) -> str:
+    """``number`` with its ordinal suffix, if the pattern asks for it."""
+    suffix = piece["th"]
+    if not suffix:
+        return number
+    st, nd, rd, th = (
+        f"'{end if suffix == 'th' else end.upper()}'" for end in ("st", "nd", "rd", "th")
+    )
+    ends = f"CASE right(v, 1) WHEN '1' THEN {st} WHEN '2' THEN {nd} WHEN '3' THEN {rd}"
+    is_teen = "length(v) > 1 AND left(right(v, 2), 1) = '1'"
+    ordinal = f"concat(v, CASE WHEN {is_teen} THEN {th} ELSE {ends} ELSE {th} END END)"
+    return with_value(engine, number, ordinal)
 
 
 def _formatted(
