@@ -79,38 +79,41 @@ def regrouped(
 
     previous = None if key_columns is None else step.result(node, KeyFilter(key_columns, touched))
     if previous is None or merge is None or key_columns is None:
-        return _difference(
-            node,
-            previous or computed(InputVersion.BEFORE, touched),
-            [computed(InputVersion.NOW, touched)],
-        )
+        before = previous or computed(InputVersion.BEFORE, touched)
+        return _difference(node, before, [computed(InputVersion.NOW, touched)])
     [part], [(changed, group_columns)] = inputs(node), changes
     if step.only_adds(part):
         return _difference(node, previous, [_merged(node, step, merge, previous, changed)])
-    counts = f" AND {decides(previous)}" if decides is not None else ""
-    lossy = step.define(
-        f"SELECT DISTINCT {select_list([f'c{index}' for index in group_columns])} "
-        f"FROM {changed} AS i WHERE n < 0{counts}",
-        is_few=True,
-    )
+    deciding = None if decides is None else decides(previous)
+    lossy = _groups_that_lost(step, changed, group_columns, deciding)
     is_lossy = _is_among(lossy, node, key_columns)
     # Groups that lost such a row are not merged at all: the sum of their previous value and of the
     # inserted rows may overflow.
-    whole_previous = step.define(f"SELECT * FROM {previous} AS i WHERE NOT {is_lossy}")
-    whole_changed = step.define(
-        f"SELECT * FROM {changed} AS i WHERE NOT {_is_among(lossy, part, group_columns)}"
-    )
+    whole_previous = _rows_where(step, previous, f"NOT {is_lossy}")
+    whole_changed = _rows_where(step, changed, f"NOT {_is_among(lossy, part, group_columns)}")
     merged = _merged(node, step, merge, whole_previous, whole_changed)
     again = computed(InputVersion.NOW, lossy)
     # The conditions leave out the row that an aggregate without keys returns for no rows.
-    return _difference(
-        node,
-        previous,
-        [
-            step.define(f"SELECT * FROM {merged} AS i WHERE NOT {is_lossy}"),
-            step.define(f"SELECT * FROM {again} AS i WHERE {is_lossy}"),
-        ],
-    )
+    current = [
+        _rows_where(step, merged, f"NOT {is_lossy}"),
+        _rows_where(step, again, is_lossy),
+    ]
+    return _difference(node, previous, current)
+
+
+def _groups_that_lost(
+    step: DeltaStep, changed: str, group_columns: tuple[int, ...], deciding: str | None
+) -> str:
+    """The groups that lost a row, by ``changed``: one that meets ``deciding``, if it is given."""
+    columns = select_list([f"c{index}" for index in group_columns])
+    condition = "n < 0" if deciding is None else f"n < 0 AND {deciding}"
+    rows = f"SELECT DISTINCT {columns} FROM {changed} AS i WHERE {condition}"
+    return step.define(rows, is_few=True)
+
+
+def _rows_where(step: DeltaStep, relation: str, condition: str) -> str:
+    """The rows ``i`` of a relation that meet the condition."""
+    return step.define(f"SELECT * FROM {relation} AS i WHERE {condition}")
 
 
 def _is_among(groups: str, relation: Plan, columns: tuple[int, ...]) -> str:
