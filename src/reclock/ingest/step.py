@@ -51,9 +51,8 @@ def ingest(
 
     ``record_skips`` stores what an earlier step gives up before that step is committed.
     ``is_wanted`` says whether the source still exists, and ``restarts`` which readings were
-    requested
-    (``reclock.connectors.connector.SupportsRestart``). With ``is_probe`` the answer is ``NEW`` or
-    ``IDLE``, and nothing is done.
+    requested (``reclock.connectors.connector.SupportsRestart``). With ``is_probe`` the answer is
+    ``NEW`` or ``IDLE``, and nothing is done.
 
     Raises a ``SourceError`` if the source stalls: the group stays claimed, and the next call
     continues. Raises ``UpperMismatch`` if the group was published beyond ``at`` meanwhile: take a
@@ -75,26 +74,29 @@ def ingest(
         started = events.Started(is_claimed=frontiers.get(source.id).claim is not None)
         goal = Goal.PROBE if is_probe else Goal.STAGE
         ingestion, end = drive(Ingestion(source.id, source.name, at, goal), started, writer.perform)
+    report = _report(source, ingestion, end)
+    if report.state in (IngestState.WAITING, IngestState.NEW):
+        return report
+    return _with_waiting(report, writer, SourceCollections.open(lake, source), ingestion)
+
+
+def _report(source: SourceSpec, ingestion: Ingestion, end: effects.Final) -> IngestReport:
+    """How the ingestion ended. Raises the error with which the source stalls."""
+    at = ingestion.at
     match end:
         case effects.StallSource(error):
             raise error
         case effects.End(IngestState.WAITING, reason=reason):
-            return IngestReport(
-                source.name, at, IngestState.WAITING, waiting=dict.fromkeys(source.all_ids, reason)
-            )
+            waiting = dict.fromkeys(source.all_ids, reason)
+            return IngestReport(source.name, at, IngestState.WAITING, waiting=waiting)
         case effects.End(IngestState.BUSY, conflict=ClaimConflict() as conflict):
-            report = IngestReport(
-                source.name, at, IngestState.BUSY, claimed_by=_holder(conflict, at)
-            )
-        case effects.End(IngestState.NEW):
-            return IngestReport(source.name, at, IngestState.NEW)
-        case effects.End(IngestState.IDLE):
-            report = IngestReport(source.name, at, IngestState.IDLE)
+            holder = _holder(conflict, at)
+            return IngestReport(source.name, at, IngestState.BUSY, claimed_by=holder)
+        case effects.End(IngestState.NEW | IngestState.IDLE as state):
+            return IngestReport(source.name, at, state)
         case effects.End():
-            report = IngestReport.of(source.name, ingestion.claimed_step)
-        case _:
-            raise InternalError(f"the ingestion of {quoted_name(source.name)} ended with {end}")
-    return _with_waiting(report, writer, SourceCollections.open(lake, source), ingestion)
+            return IngestReport.of(source.name, ingestion.claimed_step)
+    raise InternalError(f"the ingestion of {quoted_name(source.name)} ended with {end}")
 
 
 def _with_waiting(
