@@ -64,32 +64,20 @@ def commit_and_publish(
             lease_ms=lease_ms,
             record_skips=record_skips,
         )
-        try:
-            standing = claim.inspect()
-            if standing is None:
-                continue
-            ingestion = Ingestion(source.id, source.name, standing.step.at, Goal.PUBLISH)
-            _, end = drive(ingestion, standing, claim.perform)
-        except ClaimConflict:
-            end = effects.NotReady()
-        except ReclockError as failure:
-            # the edge of the loop over sources: recorded, and the others go on
-            failed[source.name] = failure
-            continue
-        match end:
+        match _commit(source, claim):
             case effects.ReadyToPublish(step):
                 claims[source.name], steps[source.name] = claim.held_claim.claim, step
-            case effects.StallSource(error):
+            case effects.StallSource(error) | (ReclockError() as error):
                 failed[source.name] = error
             case effects.NotReady():
                 waiting.append(source.name)
     upper = Timestamp(max([at, *(claim.at for claim in claims.values())]) + 1)
     groups = {source.name: source.id for source in sources}
-    are_sparse = {source.name: source.connector.reclocking.is_sparse for source in sources}
     count(
         {
-            groups[name]: _moved(claims[name].at, step, are_sparse[name])
-            for name, step in steps.items()
+            source.id: _moved(source, claims[source.name].at, steps[source.name])
+            for source in sources
+            if source.name in steps
         }
     )
     lost = _publish({groups[name]: claim for name, claim in claims.items()}, upper, frontiers)
@@ -99,10 +87,26 @@ def commit_and_publish(
     return Published(upper, published, failed, tuple(waiting))
 
 
-def _moved(at: Timestamp, step: Step, is_sparse: bool) -> Moved:
+def _commit(source: SourceSpec, claim: ClaimEffects) -> effects.Final | ReclockError | None:
+    """Commit the source's step, if it has passed its audit. None if nothing is claimed. Answers the
+    error that prevents it, so that the other sources go on."""
+    try:
+        standing = claim.inspect()
+        if standing is None:
+            return None
+        ingestion = Ingestion(source.id, source.name, standing.step.at, Goal.PUBLISH)
+        _, end = drive(ingestion, standing, claim.perform)
+    except ClaimConflict:
+        return effects.NotReady()
+    except ReclockError as failure:
+        return failure
+    return end
+
+
+def _moved(source: SourceSpec, at: Timestamp, step: Step) -> Moved:
     """The statistics of a step. Sparse offsets are counted as rows, because their distances have no
     meaning."""
-    offsets = step.rows if is_sparse else step.size
+    offsets = step.rows if source.connector.reclocking.is_sparse else step.size
     return Moved(at, offsets, step.rows, sum(file.size_bytes for file in step.files))
 
 
