@@ -50,30 +50,12 @@ def probe(
     keys = sorted(
         key
         for key in listed.keys() | known
-        if key not in listed or key not in evidence or listed[key].version != evidence[key].version
-        if key not in evidence or not evidence[key].is_abandoned
-        if key in listed or not evidence[key].is_deleted
-        if key not in listed or listed[key].modified_at < until
+        if _may_have_news(listed.get(key), evidence.get(key), until)
     )
 
     def look(key: str) -> Growth | UpstreamChanged | DecodeFailed | None:
         before = evidence.get(key, ObjectEvidence(key, 0, 0, UNKNOWN_VERSION))
-        listed_object = listed.get(key)
-        if listed_object is None:
-            return (
-                Growth(key, before.length, before.length, before.deleted())
-                if before.length
-                else None
-            )
-        try:
-            return _grow(contents, listed_object, before)
-        except (UpstreamChanged, DecodeFailed) as error:
-            if any(
-                before.partition == skipped and lower <= error.offset < upper
-                for skipped, lower, upper in skips
-            ):
-                return Growth(key, before.length, before.length, before.abandoned())
-            return error
+        return _growth_or_error(contents, listed.get(key), before, skips)
 
     if len(keys) < 2:
         looks = [look(key) for key in keys]
@@ -87,6 +69,42 @@ def probe(
         elif outcome is not None:
             raise outcome
     return growths
+
+
+def _may_have_news(
+    listed: ListedObject | None, before: ObjectEvidence | None, until: Timestamp
+) -> bool:
+    """Whether an object that is listed or was bound must be looked at: it was deleted, or it has
+    another version than the one that was bound, written before ``until``."""
+    if before is not None and before.is_abandoned:
+        return False
+    if listed is None:
+        return before is not None and not before.is_deleted
+    is_changed = before is None or listed.version != before.version
+    return is_changed and listed.modified_at < until
+
+
+def _growth_or_error(
+    contents: ObjectContents,
+    listed: ListedObject | None,
+    before: ObjectEvidence,
+    skips: Sequence[Skip],
+) -> Growth | UpstreamChanged | DecodeFailed | None:
+    """The growth of one object since ``before``, or why it cannot be read, unless ``skips`` cover
+    that. None if there is nothing to store."""
+    if listed is None:
+        if not before.length:
+            return None
+        return Growth(before.key, before.length, before.length, before.deleted())
+    try:
+        return _grow(contents, listed, before)
+    except (UpstreamChanged, DecodeFailed) as error:
+        if any(
+            before.partition == skipped and lower <= error.offset < upper
+            for skipped, lower, upper in skips
+        ):
+            return Growth(before.key, before.length, before.length, before.abandoned())
+        return error
 
 
 def matching(
