@@ -48,55 +48,102 @@ def run_ticks(
     remaining = count if count is not None else (None if every else 1)
     if at is not None and remaining != 1:
         raise InvalidOption("a timestamp can be given for one tick only")
+    stopping = _stopped_by_signals()
+    _migrate(home)
+    failed = False
+    with ExitStack() as scope:
+        environment = scope.enter_context(Environment.open(home, is_long_lived=pause is not None))
+        scope.callback(print_replicas, environment)
+        if pause is not None:
+            _enter_reporting(scope, environment)
+        patience_s = environment.stores.settings.tick_patience_ms / 1000
+        if pause is not None:
+            patience_s = min(patience_s, pause)
+        ticks = _Ticks(environment, only, patience_s, TickOutput(is_json))
+        while remaining is None or remaining > 0:
+            started = time.monotonic()
+            is_last = pause is None or remaining == 1
+            failed = not ticks.run(at, is_last=is_last)
+            if pause is None or is_last:
+                break
+            ticks.settle_until(started + pause, stopping)
+            if stopping.wait(max(0.0, started + pause - time.monotonic())):
+                break
+            remaining = None if remaining is None else remaining - 1
+        ticks.settle()  # does nothing, unless a signal ended the loop
+    return failed
+
+
+def _stopped_by_signals() -> threading.Event:
+    """An event that SIGINT and SIGTERM set from now on, instead of ending the process."""
     stopping = threading.Event()
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, lambda *_: stopping.set())
-    owner = f"tick-{socket.gethostname()}-{os.getpid()}"
-    failed, output = False, TickOutput(is_json)
+    return stopping
+
+
+def _migrate(home: Path | None) -> None:
+    """Bring the environment to this version's layout. Makes it, and says so, if it does not
+    exist."""
     folder = Settings.load(home).home.absolute()
     is_new = not folder.exists()
     tick.migrate(home)
     if is_new:
         print_notice(f"made a new environment in {folder}; --home or RECLOCK_HOME name another")
-    with ExitStack() as scope:
-        environment = scope.enter_context(Environment.open(home, is_long_lived=pause is not None))
-        scope.callback(print_replicas, environment)
-        if pause is not None:
-            scope.enter_context(reporting(environment))
-            settings = environment.stores.settings
-            monitor = scope.enter_context(monitoring(settings.tick_http, settings))
-            if monitor is not None:
-                scope.enter_context(monitor.watching(environment))
-        patience_s = environment.stores.settings.tick_patience_ms / 1000
-        if pause is not None:
-            patience_s = min(patience_s, pause)
-        while remaining is None or remaining > 0:
-            started = time.monotonic()
-            is_last = pause is None or remaining == 1
-            report = tick.run(
-                environment, only=only, at=at, owner=owner, patience_s=patience_s, is_last=is_last
-            )
-            failed = not report.succeeded
-            output.print(report)
-            remaining = None if remaining is None else remaining - 1
-            if remaining == 0 or pause is None:
-                break
-            next_s = started + pause
 
-            def is_over(next_s: float = next_s) -> bool:
-                return stopping.is_set() or time.monotonic() >= next_s
 
-            late_ticks = tick.settle(
-                environment, only=only, owner=owner, patience_s=patience_s, is_over=is_over
-            )
-            for late in late_ticks:
-                output.print(late)
-            if stopping.wait(max(0.0, next_s - time.monotonic())):
-                break
-        # does nothing, unless a signal ended the loop
-        for late in tick.settle(environment, only=only, owner=owner):
-            output.print(late)
-    return failed
+def _enter_reporting(scope: ExitStack, environment: Environment) -> None:
+    """Report and serve the metrics of this process until ``scope`` ends."""
+    scope.enter_context(reporting(environment))
+    settings = environment.stores.settings
+    monitor = scope.enter_context(monitoring(settings.tick_http, settings))
+    if monitor is not None:
+        scope.enter_context(monitor.watching(environment))
+
+
+@dataclass(frozen=True, slots=True)
+class _Ticks:
+    """Runs and prints the ticks of this process, of the sources ``only`` or of all."""
+
+    environment: Environment
+    only: Sequence[str] | None
+    patience_s: float
+    output: TickOutput
+    owner: str = field(default_factory=lambda: f"tick-{socket.gethostname()}-{os.getpid()}")
+
+    def run(self, at: int | None, *, is_last: bool) -> bool:
+        """Run one tick. True if no source or cluster failed."""
+        report = tick.run(
+            self.environment,
+            only=self.only,
+            at=at,
+            owner=self.owner,
+            patience_s=self.patience_s,
+            is_last=is_last,
+        )
+        self.output.print(report)
+        return report.succeeded
+
+    def settle_until(self, end_s: float, stopping: threading.Event) -> None:
+        """Publish what earlier ticks did not wait for, as it becomes ready: until the monotonic
+        clock is at ``end_s``, or the process is ``stopping``."""
+
+        def is_over() -> bool:
+            return stopping.is_set() or time.monotonic() >= end_s
+
+        for late in tick.settle(
+            self.environment,
+            only=self.only,
+            owner=self.owner,
+            patience_s=self.patience_s,
+            is_over=is_over,
+        ):
+            self.output.print(late)
+
+    def settle(self) -> None:
+        """Publish all that earlier ticks did not wait for."""
+        for late in tick.settle(self.environment, only=self.only, owner=self.owner):
+            self.output.print(late)
 
 
 def explain_tick(home: Path | None, *, only: Sequence[str] | None) -> None:
