@@ -85,24 +85,17 @@ def compact(
         )
         if not removed:
             return None
-        schema = arrow_schema(version.desc, with_updates=True)
         try:
-            with version.reading():
-                updates = version.dataset(removed)
-                if keeps_last_times:
-                    rewritten = settle_updates(updates, schema, target)
-                else:
-                    summed_at = min(target, max(file.max_time for file in version.all_files))
-                    rewritten = advance_updates(updates, schema, summed_at, then_by=cluster_by)
-                group_rows = CLUSTERED_ROWS if cluster_by else None
-                added = list(_write(version, rewritten, group_rows))
+            added = _rewrite(
+                version, removed, target, keeps_last_times=keeps_last_times, cluster_by=cluster_by
+            )
         except VersionGone:
             if collection.pin().rewrites == version.rewrites:
                 raise
             continue  # another maintainer has replaced the files, and vacuumed
         rows_before = sum(file.rows for file in removed)
         rows_after = sum(file.rows for file in added)
-        if len(removed) == 1 and rows_after == rows_before and keeps_last_times:
+        if keeps_last_times and len(removed) == 1 and rows_after == rows_before:
             collection.folder.delete(file.path for file in added)
             return None  # each row has one time already, though not the same one
         failpoint("collections.compact.before_commit")
@@ -115,6 +108,28 @@ def compact(
 
 def _was_rewritten(file: DataFile) -> bool:
     return rewrite_number(file.path) is not None
+
+
+def _rewrite(
+    version: Version,
+    removed: list[DataFile],
+    target: Timestamp,
+    *,
+    keeps_last_times: bool,
+    cluster_by: Sequence[str],
+) -> list[StagedFile]:
+    """Write the updates of these files, summed up to ``target``, to durable files that no version
+    has yet. Raises ``VersionGone`` if one of the files was vacuumed."""
+    schema = arrow_schema(version.desc, with_updates=True)
+    with version.reading():
+        updates = version.dataset(removed)
+        if keeps_last_times:
+            rewritten = settle_updates(updates, schema, target)
+        else:
+            summed_at = min(target, max(file.max_time for file in version.all_files))
+            rewritten = advance_updates(updates, schema, summed_at, then_by=cluster_by)
+        group_rows = CLUSTERED_ROWS if cluster_by else None
+        return list(_write(version, rewritten, group_rows))
 
 
 def _write(
@@ -182,29 +197,42 @@ def vacuum(
         if rewrite_number(i.path) == version.rewrites + 1 and _modified_ms(i) < before
     ]
     is_fenced = bool(abandoned) and collection.replace(version, [], [], at=clock())
-    rewrites = version.rewrites + is_fenced
-    garbage = []
-    for info in unneeded:
-        rewrite, upper = rewrite_number(info.path), _upper_of_append(info.path)
-        if rewrite is not None:
-            is_garbage = rewrite <= rewrites
-        elif info.path.startswith(f"{STAGING}/"):
-            is_garbage = (
-                info.path.split("/")[1] not in claimed_staging and _modified_ms(info) < before
-            )
-        elif (errors_of := errors_upper(info.path)) is not None:
-            is_garbage = errors_of <= version.upper and _modified_ms(info) < before
-        else:
-            is_garbage = upper is not None and upper < version.upper
-        if is_garbage:
-            garbage.append(info)
+    fences = _Fences(version.upper, version.rewrites + is_fenced, before, claimed_staging)
+    garbage = [info for info in unneeded if fences.exclude(info)]
     failpoint("collections.vacuum.before_delete")
     collection.folder.delete(info.path for info in garbage)
-    for name in {
-        info.path.split("/")[1] for info in garbage if info.path.startswith(f"{STAGING}/")
-    }:
+    for name in {_staging_of(info.path) for info in garbage} - {None}:
         collection.folder.prune(f"{STAGING}/{name}")
     return Vacuum(len(garbage), sum(info.size for info in garbage))
+
+
+@dataclass(frozen=True, slots=True)
+class _Fences:
+    """What a writer may still commit: appends that expect ``upper`` or a later one, rewrites after
+    the first ``rewrites``, and lists of errors and staged files that are newer than ``before`` or
+    claimed."""
+
+    upper: Timestamp
+    rewrites: int
+    before: Timestamp
+    claimed_staging: frozenset[str]
+
+    def exclude(self, info: pafs.FileInfo) -> bool:
+        """Whether no writer can commit the file any more."""
+        if (rewrite := rewrite_number(info.path)) is not None:
+            return rewrite <= self.rewrites
+        is_old = _modified_ms(info) < self.before
+        if (staging := _staging_of(info.path)) is not None:
+            return is_old and staging not in self.claimed_staging
+        if (errors_of := errors_upper(info.path)) is not None:
+            return is_old and errors_of <= self.upper
+        append = _upper_of_append(info.path)
+        return append is not None and append < self.upper
+
+
+def _staging_of(path: str) -> str | None:
+    """The name of the staging folder that the file is in."""
+    return path.split("/")[1] if path.startswith(f"{STAGING}/") else None
 
 
 def _needed_lists(listed: list[pafs.FileInfo], version: Version, before: Timestamp) -> set[str]:
