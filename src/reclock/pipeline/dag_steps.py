@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
@@ -31,7 +31,7 @@ from reclock.pipeline.announcements import Changes, unannounced
 from reclock.pipeline.counts import counted
 from reclock.pipeline.lineage import described
 from reclock.pipeline.tick import allocate
-from reclock.pipeline.tick_reports import AuditReport, ClusterReport, TickFailure
+from reclock.pipeline.tick_reports import AuditReport, ClusterReport, PublishReport, TickFailure
 from reclock.runtime import task_replica
 from reclock.runtime.environment import Environment
 
@@ -120,87 +120,86 @@ def move_source(
     ``failed``; and the ``lineage`` of what changed. What failed holds up nothing else: a source
     that binds nothing is complete up to the time even so.
     """
-    failed: list[TickFailure] = []
-    changed: dict[str, Changes] = {}
-    docs: str | None = None
-    has_step, idle = is_staged, frozenset[GlobalId]()
-    if not is_staged:
-        with _recorded(failed, source, tell), _timed(tell) as report_line:
-            has_step, idle = _ingest(environment, source, at, owner, report_line, failed)
-    if has_step and not failed:
-        with _recorded(failed, source, tell), _timed(tell) as report_line:
-            for audit in source_steps.audit(environment.stores, [source], owner=owner):
-                docs = audit.docs
-                report_line(_audit_line(audit))
-                if audit.error is not None:
-                    failed.append(TickFailure.of(source, audit.error))
-    with _timed(tell) as report_line:
-        published = source_steps.publish(environment, [source], at, owner=owner, idle=idle)
-        for name, rows in published.rows.items():
-            report_line(f"published {counted(rows, 'row')} of {name} below {published.upper}")
-            changed[name] = {"upper": int(published.upper), "rows": rows}
-    failed += [
-        failure
-        for failure in published.failed
-        if failure.sqlstate not in {earlier.sqlstate for earlier in failed}
-    ]
+    step = _SourceStep(environment, source, at, owner, tell)
+    has_step, idle = (True, frozenset[GlobalId]()) if is_staged else step.ingest()
+    if has_step and not step.failed:
+        step.audit()
+    published = step.publish(idle)
     if published.rows:
-        attended = task_replica.attended(environment)
-        through, by = published.upper - 1, f"{owner} {source}"
-        with _timed(tell) as report_line:
-            for report in cluster_steps.refresh_dependents(
-                environment, source, through, clusters=attended, owner=by
-            ):
-                changed |= _changed(environment, report, report_line)
-                # nothing is wrong with the source: the step of the clusters fails for it
-                for failure in report.failed:
-                    tell(
-                        f"{failure.name} failed, and is tried again with all clusters: "
-                        f"{failure.message}"
-                    )
+        step.refresh_dependents(published.upper - 1)
     return {
-        "changed": changed,
-        "docs": docs,
-        "failed": _as_json(failed),
-        "lineage": _lineage(environment, changed),
+        "changed": step.changed,
+        "docs": step.docs,
+        "failed": _as_json(step.failed),
+        "lineage": _lineage(environment, step.changed),
     }
 
 
-def _ingest(
-    environment: Environment,
-    source: str,
-    at: int,
-    owner: str,
-    tell: Tell,
-    failed: list[TickFailure],
-) -> tuple[bool, frozenset[GlobalId]]:
-    """Whether a step waits for its audit; the source's id if the upstream had nothing new at
-    ``at``."""
-    report = source_steps.ingest(environment, source, at, owner=owner)
-    spec = next(iter(source_steps.existing_sources(environment.stores, [source])), None)
-    match report.state:
-        case IngestState.BUSY:
-            tell(f"{report.claimed_by}; that process publishes it")
-        case IngestState.IDLE:
-            tell("the upstream has nothing new")
-        case IngestState.WAITING:
-            tell(
-                "the upstream cannot begin yet: "
-                f"{'; '.join({str(reason) for reason in report.waiting.values()})}"
+@dataclass(slots=True)
+class _SourceStep:
+    """The work of `move_source` on one source, and what has come of it so far."""
+
+    environment: Environment
+    source: str
+    at: int
+    owner: str
+    tell: Tell
+    failed: list[TickFailure] = field(default_factory=list)
+    changed: dict[str, Changes] = field(default_factory=dict)
+    docs: str | None = None
+
+    def ingest(self) -> tuple[bool, frozenset[GlobalId]]:
+        """Whether a step waits for its audit; the source's id if the upstream had nothing new at
+        the time of the run."""
+        with _recorded(self.failed, self.source, self.tell), _timed(self.tell) as report_line:
+            report = source_steps.ingest(self.environment, self.source, self.at, owner=self.owner)
+            stores = self.environment.stores
+            spec = next(iter(source_steps.existing_sources(stores, [self.source])), None)
+            report_line(_ingest_line(report, spec))
+            if spec is not None:
+                stalled = source_steps.stalled_outputs(stores, spec, report)
+                self.failed += [TickFailure.of(str(entry.name), error) for entry, error in stalled]
+            is_idle = report.state is IngestState.IDLE and report.at >= self.at
+            has_step = report.state in (IngestState.STAGED, IngestState.BLOCKED)
+            return has_step, frozenset([spec.id] if spec is not None and is_idle else [])
+        return False, frozenset()
+
+    def audit(self) -> None:
+        with _recorded(self.failed, self.source, self.tell), _timed(self.tell) as report_line:
+            stores = self.environment.stores
+            for audit in source_steps.audit(stores, [self.source], owner=self.owner):
+                self.docs = audit.docs
+                report_line(_audit_line(audit))
+                if audit.error is not None:
+                    self.failed.append(TickFailure.of(self.source, audit.error))
+
+    def publish(self, idle: frozenset[GlobalId]) -> PublishReport:
+        with _timed(self.tell) as report_line:
+            published = source_steps.publish(
+                self.environment, [self.source], self.at, owner=self.owner, idle=idle
             )
-        case _:
-            tell(
-                _step_line(
-                    report,
-                    spec.connector.reclocking.counted if spec is not None else "offsets",
-                )
-            )
-    if spec is not None:
-        stalled = source_steps.stalled_outputs(environment.stores, spec, report)
-        failed += [TickFailure.of(str(entry.name), error) for entry, error in stalled]
-    is_idle = spec is not None and report.state is IngestState.IDLE and report.at >= at
-    has_step = report.state in (IngestState.STAGED, IngestState.BLOCKED)
-    return has_step, frozenset([spec.id] if spec is not None and is_idle else [])
+            for name, rows in published.rows.items():
+                report_line(f"published {counted(rows, 'row')} of {name} below {published.upper}")
+                self.changed[name] = {"upper": int(published.upper), "rows": rows}
+        known = {failure.sqlstate for failure in self.failed}
+        self.failed += [failure for failure in published.failed if failure.sqlstate not in known]
+        return published
+
+    def refresh_dependents(self, through: int) -> None:
+        """Refresh the indexes and emit the sinks that read the source. A failure of one is only
+        told: nothing is wrong with the source, and the step of the clusters fails for it."""
+        attended = task_replica.attended(self.environment)
+        by = f"{self.owner} {self.source}"
+        with _timed(self.tell) as report_line:
+            for report in cluster_steps.refresh_dependents(
+                self.environment, self.source, through, clusters=attended, owner=by
+            ):
+                self.changed |= _changed(self.environment, report, report_line)
+                for failure in report.failed:
+                    self.tell(
+                        f"{failure.name} failed, and is tried again with all clusters: "
+                        f"{failure.message}"
+                    )
 
 
 def work_clusters(environment: Environment, *, owner: str, tell: Tell) -> dict[str, Any]:
@@ -316,6 +315,20 @@ def _recorded(failed: list[TickFailure], name: str, tell: Tell) -> Iterator[None
         tell(f"another process took it over: {conflict.detail or conflict.message}")
     except ReclockError as error:
         failed.append(TickFailure.of(name, error))
+
+
+def _ingest_line(report: IngestReport, spec: SourceSpec | None) -> str:
+    match report.state:
+        case IngestState.BUSY:
+            return f"{report.claimed_by}; that process publishes it"
+        case IngestState.IDLE:
+            return "the upstream has nothing new"
+        case IngestState.WAITING:
+            reasons = {str(reason) for reason in report.waiting.values()}
+            return f"the upstream cannot begin yet: {'; '.join(reasons)}"
+        case _:
+            unit = spec.connector.reclocking.counted if spec is not None else "offsets"
+            return _step_line(report, unit)
 
 
 def _step_line(report: IngestReport, unit: str) -> str:
