@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -247,8 +247,7 @@ def _using(
         for name in names
     ]
     pairs = [*rows_around, *named]
-    scope = left.scope.beside(right.scope)
-    columns = scope.columns
+    columns = left.scope.beside(right.scope).columns
     same = same_values(left.plan, range(around), right.plan, range(around))
     equalities = [
         equal(ColumnRef(a, columns[a].type), ColumnRef(b, columns[b].type)) for a, b in named
@@ -259,13 +258,8 @@ def _using(
     is_cast = any(
         columns[i].type.name is not type.name for i, type in zip(shared, types, strict=True)
     )
-    away = [
-        i for pair in pairs for i in pair if kind is JoinKind.FULL or is_cast or i not in shared
-    ]
     if kind is JoinKind.FULL or is_cast:
-        values = [
-            pair if kind is JoinKind.FULL else (i,) for pair, i in zip(pairs, shared, strict=True)
-        ]
+        values = pairs if kind is JoinKind.FULL else [(i,) for i in shared]
         merged = [
             call("coalesce", [coerce(ColumnRef(i, columns[i].type), type) for i in value])
             for value, type in zip(values, types, strict=True)
@@ -277,19 +271,27 @@ def _using(
             ScopeColumn(None, name, value.type)
             for name, value in zip(names, merged[around:], strict=True)
         )
-    unmerged = [
-        i
-        for i, column in enumerate(columns)
-        if i not in shared and i not in away and not column.is_merged_away
-    ]
     once = {i for pair in rows_around for i in pair}
-    hidden = [
-        *(i for i in away if i not in once),
-        *(i for i, column in enumerate(columns) if column.is_merged_away),
-    ]
+    return _arranged(ScopedPlan(plan, Scope(columns)), pairs, shared, once)
+
+
+def _arranged(
+    joined: ScopedPlan,
+    pairs: Sequence[tuple[int, int]],
+    shared: Sequence[int],
+    once: Collection[int],
+) -> ScopedPlan:
+    """``joined`` with the columns ``shared``, which show the values of ``pairs``, first, and what a
+    qualified name alone reaches last. Nothing reaches the other columns ``once``."""
+    columns = joined.scope.columns
+    away = [i for pair in pairs for i in pair if i not in shared]
+    merged_away = [i for i, column in enumerate(columns) if column.is_merged_away]
+    elsewhere = {*shared, *away, *merged_away}
+    unmerged = [i for i in range(len(columns)) if i not in elsewhere]
+    hidden = [*(i for i in away if i not in once), *merged_away]
     order = [*shared, *unmerged, *hidden]
     moved = tuple(replace(columns[i], is_merged_away=i in hidden) for i in order)
-    return ScopedPlan(project(plan, order), Scope(moved))
+    return ScopedPlan(project(joined.plan, order), Scope(moved))
 
 
 def _with_alias(relation: ScopedPlan, count: int, alias: str) -> ScopedPlan:
