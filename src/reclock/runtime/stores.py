@@ -52,6 +52,14 @@ from reclock.sql.catalog.entries import PlannerSettings
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 
 
+def _check_exists(settings: Settings) -> None:
+    """Raises ``CatalogUninitialized`` if there is no file of consensus, which an attempt to open it
+    would create."""
+    file = settings.consensus_file
+    if file is not None and not file.exists():
+        raise CatalogUninitialized(settings.home)
+
+
 class Stores:
     """Consensus, the lake, the catalog, the oracle and the marks, as one actor of the catalog's
     epoch reads and writes them.
@@ -74,13 +82,8 @@ class Stores:
 
         Raises ``CatalogUninitialized`` if nothing exists yet, unless the caller ``may_create`` it.
         """
-        if (
-            not may_create
-            and settings.consensus_file is not None
-            and not settings.consensus_file.exists()
-        ):
-            # an attempt to open it must not create the file
-            raise CatalogUninitialized(settings.home)
+        if not may_create:
+            _check_exists(settings)
         self.settings = settings
         self.consensus = Consensus.connect(settings.consensus.get_secret_value())
         self.clock = clock or self.consensus.clock
@@ -116,10 +119,16 @@ class Stores:
         self.actor = f"actor-{secrets.token_hex(6)}"
         """A unique name of this process: the owner of its read holds, and of claims without a run
         of their own."""
+        self._share_among_threads(on_catalog)
+
+    def _share_among_threads(self, on_catalog: Callable[[CatalogSnapshot], None]) -> None:
+        """Make what is only in memory."""
         self.planner_catalogs = PlannerCatalogs(
             self.catalog, self.oracle, self._planner_settings, on_catalog
         )
-        self.shared_holds = SharedHolds(lambda: self.holds, self.actor, settings.read_hold_lease_ms)
+        self.shared_holds = SharedHolds(
+            lambda: self.holds, self.actor, self.settings.read_hold_lease_ms
+        )
         """The read holds that queries of this process share."""
         self.ddl_lock = threading.Lock()
         """Held by each statement that changes the catalog, because concurrent ones of one process
