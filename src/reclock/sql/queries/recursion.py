@@ -120,56 +120,57 @@ def plan_recursive(
     ``outer_width`` columns, after those of the query, say which row around each row is for. Raises
     ``TypeMismatch``, ``UnsupportedSql``.
     """
-    name = _name(cte)
+    name, id = _name(cte), unused_id(context)
     base_query = context.queries.plan(node.this, context)
-    base, untyped = base_query.embedded, base_query.untyped
-    width = len(base.desc) - outer_width
+    base = base_query.embedded
     if not base.desc.types:
         raise UnsupportedSql(f'recursive query "{name}" without columns is not supported')
+    width = len(base.desc) - outer_width
     names = [*column_names(cte, base.desc.names[:width]), *base.desc.names[width:]]
-    id = unused_id(context)
-    limits = [column.limit for column in base.desc.columns]
+    columns = zip(names, base.desc.columns, strict=True)
+    desc = RelationDesc(tuple(Column(n, column.type, limit=column.limit) for n, column in columns))
     while True:
-        types = base.desc.types
-        desc = RelationDesc(
-            tuple(
-                Column(column, type, limit=limit)
-                for column, type, limit in zip(names, types, limits, strict=True)
-            )
-        )
         inner = context.with_cte(name, WorkTable(id, name, desc), outer_width)
-        step = context.queries.plan(node.expression, inner, types[:width]).embedded
+        step = context.queries.plan(node.expression, inner, desc.types[:width]).embedded
         if len(step.desc) != len(desc):
             raise SqlSyntaxError("each UNION query must have the same number of columns")
-        pairs = list(zip(types, step.desc.types, strict=True))
-        wider = [_with_digits_of(*pair) for pair in pairs]
-        both_limits = [
-            limit if limit == column.limit else None
-            for limit, column in zip(limits, step.desc.columns, strict=True)
-        ]
-        if (tuple(wider), both_limits) == (types, limits):
+        wide = _wide_enough(desc, step.desc)
+        if wide == desc:
             break
-        limits = both_limits
-        base = compute(
-            base, [coerce(ColumnRef(i, types[i]), type) for i, type in enumerate(wider)], names
-        )
-    _check_types(name, pairs, untyped)
-    values = [
-        coerce(ColumnRef(i, step_type), base_type) for i, (base_type, step_type) in enumerate(pairs)
-    ]
+        refs = [ColumnRef(i, type) for i, type in enumerate(desc.types)]
+        base = compute(base, list(map(coerce, refs, wide.types)), names)
+        desc = wide
+    _check_types(name, list(zip(desc.types, step.desc.types, strict=True)), base_query.untyped)
     is_distinct = bool(node.args.get("distinct"))
-    if is_distinct and any(type.has_intervals for type in types):
+    if is_distinct and any(type.has_intervals for type in desc.types):
         raise UnsupportedSql(
             "UNION of intervals in a recursive query is not supported", hint="use UNION ALL"
         )
+    refs = [ColumnRef(i, type) for i, type in enumerate(step.desc.types)]
+    step = compute(step, list(map(coerce, refs, desc.types)), names)
     most = context.session.max_recursion_iterations
-    union = RecursiveUnion(base, compute(step, values, names), id, name, is_distinct, most, desc)
+    union = RecursiveUnion(base, step, id, name, is_distinct, most, desc)
     if work_tables(union):
         raise UnsupportedSql(
             f'recursive query "{name}" within another recursive query must not read that one',
             hint="let it read other relations, and join them to the query around it",
         )
     return union
+
+
+def _wide_enough(desc: RelationDesc, step: RelationDesc) -> RelationDesc:
+    """``desc``, of the rows so far, with the digits of the numerics of ``step`` too, and with the
+    limits that both have."""
+    return RelationDesc(
+        tuple(
+            Column(
+                column.name,
+                _with_digits_of(column.type, other.type),
+                limit=column.limit if column.limit == other.limit else None,
+            )
+            for column, other in zip(desc.columns, step.columns, strict=True)
+        )
+    )
 
 
 def _check_types(
