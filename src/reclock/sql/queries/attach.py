@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from reclock.plan.build import compute, distinct, filter_rows, join
 from reclock.plan.relational import Get, JoinKind, Plan, inputs, with_inputs
@@ -36,59 +36,75 @@ Subquery = tuple[Plan, tuple[TypedExpr, ...], tuple[TypedExpr, ...]]
 def attach(plan: Plan, expressions: Sequence[TypedExpr]) -> tuple[Plan, list[TypedExpr]]:
     """``plan`` joined with every subquery in ``expressions``, whose columns follow its own, and the
     expressions over these rows."""
-    starts: dict[tuple[Subquery, tuple[Scalar, ...]], int] = {}
-    rows, asking = plan, list[Scalar]()
+    attachment = _Attachment(plan, plan)
+    placed = [rewrite(expression, attachment.replacement) for expression in expressions]
+    return attachment.plan, placed
 
-    def place(value: SubqueryValue) -> TypedExpr:
-        nonlocal plan
-        source = (value.plan, value.domain, value.conditions)
-        guards = tuple(asking) if could_fail_anywhere(value.plan) else ()
-        # What was computed under some of these conditions has all rows that are asked for here.
-        known = [part for part in starts if part[0] == source and {*part[1]} <= {*guards}]
-        if known:
-            guards = known[0][1]
-        else:
-            conditions = [rewrite(condition, change_around) for condition in value.conditions]
-            domain = scalars_of(to_inner(rewrite(part, change_around)) for part in value.domain)
-            width = len(plan.desc)
-            shifted = scalars_of(shift_inner(condition, width) for condition in conditions)
-            named = {index for part in (*domain, *guards, *shifted) for index in columns_of(part)}
-            outer_rows = rows if all(not len(rows.desc) <= i < width for i in named) else plan
-            outer_rows = filter_rows(outer_rows, guards)
-            inner = (
-                _over(value.plan, distinct(compute(outer_rows, domain)))
-                if domain
-                else required_rows(value.plan, shifted, outer_rows, width)
-            )
-            starts[source, guards] = width
-            kind = (
-                JoinKind.INNER if value.is_exactly_one and not value.conditions else JoinKind.LEFT
-            )
-            plan = join(plan, inner, kind, shifted)
-        return rewrite(shift_inner(value.result, starts[source, guards]), change)
 
-    def change(part: TypedExpr) -> TypedExpr | None:
+@dataclass(slots=True)
+class _Attachment:
+    """A plan to which the subqueries of expressions are joined, one after the other."""
+
+    rows: Plan
+    """The rows that the expressions are computed of."""
+    plan: Plan
+    """``rows`` with the columns of the subqueries so far."""
+    guards: list[Scalar] = field(default_factory=list)
+    """The conditions under which the expression at hand is evaluated."""
+    starts: dict[tuple[Subquery, tuple[Scalar, ...]], int] = field(default_factory=dict)
+    """Where the columns of each subquery begin, by the guards of the rows that it has them for."""
+
+    def replacement(self, part: TypedExpr) -> TypedExpr | None:
+        """What replaces a part of an expression; None if only its children change."""
         if isinstance(part, SubqueryValue):
-            return place(part)
-        return in_order(part) if has(part, SubqueryValue) and passes_over(part) else None
+            return self._place(part)
+        return self._in_order(part) if has(part, SubqueryValue) and passes_over(part) else None
 
-    def in_order(part: TypedExpr) -> TypedExpr:
+    def _in_order(self, part: TypedExpr) -> TypedExpr:
         # Each child is computed for the rows for which those before leave it to be evaluated.
         placed: list[TypedExpr] = []
         for child in children(part):
             guard = guard_of_next(part, placed)
-            asking.extend([] if guard is None else [guard])
-            placed.append(rewrite(child, change))
+            self.guards.extend([] if guard is None else [guard])
+            placed.append(rewrite(child, self.replacement))
             if guard is not None:
-                asking.pop()
+                self.guards.pop()
         return with_children(part, placed)
 
-    def change_around(part: TypedExpr) -> TypedExpr | None:
+    def _replace_around(self, part: TypedExpr) -> TypedExpr | None:
         # Within conditions, what replaces a subquery is of the row around.
-        return to_outer(place(part)) if isinstance(part, SubqueryValue) else None
+        return to_outer(self._place(part)) if isinstance(part, SubqueryValue) else None
 
-    placed = [rewrite(expression, change) for expression in expressions]
-    return plan, placed
+    def _place(self, value: SubqueryValue) -> TypedExpr:
+        """The value over the rows of the plan, to which its subquery is joined."""
+        source = (value.plan, value.domain, value.conditions)
+        guards = tuple(self.guards) if could_fail_anywhere(value.plan) else ()
+        # What was computed under some of these conditions has all rows that are asked for here.
+        known = [part for part in self.starts if part[0] == source and {*part[1]} <= {*guards}]
+        if known:
+            guards = known[0][1]
+        else:
+            self.starts[source, guards] = self._join(value, guards)
+        return rewrite(shift_inner(value.result, self.starts[source, guards]), self.replacement)
+
+    def _join(self, value: SubqueryValue, guards: tuple[Scalar, ...]) -> int:
+        """Join the value's subquery, as it is for the rows that meet ``guards``. Returns where its
+        columns begin."""
+        conditions = [rewrite(condition, self._replace_around) for condition in value.conditions]
+        domain = scalars_of(to_inner(rewrite(part, self._replace_around)) for part in value.domain)
+        width = len(self.plan.desc)
+        shifted = scalars_of(shift_inner(condition, width) for condition in conditions)
+        named = {index for part in (*domain, *guards, *shifted) for index in columns_of(part)}
+        needs_subqueries = any(len(self.rows.desc) <= index < width for index in named)
+        outer_rows = filter_rows(self.plan if needs_subqueries else self.rows, guards)
+        inner = (
+            _over(value.plan, distinct(compute(outer_rows, domain)))
+            if domain
+            else required_rows(value.plan, shifted, outer_rows, width)
+        )
+        is_inner = value.is_exactly_one and not value.conditions
+        self.plan = join(self.plan, inner, JoinKind.INNER if is_inner else JoinKind.LEFT, shifted)
+        return width
 
 
 def _over(plan: Plan, rows: Plan) -> Plan:
