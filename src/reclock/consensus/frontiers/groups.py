@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -221,37 +221,14 @@ class Frontiers(FencedWriter):
                     f"published at {upper}"
                 )
 
-        later = sa.case((frontiers.c.since < since, since), else_=frontiers.c.since)
-
         def work(connection: sa.Connection) -> None:
             pending = _not_published(connection, claims)
-            for group, held_at in (
-                earliest_holds(connection, self._consensus.now(connection), sorted(claims)).items()
-                if since
-                else ()
-            ):
-                if held_at < since:
-                    raise SinceHeld(group, new_since=since, held_at=held_at)
-            moved = 0
-            for batch in batches(pending):
-                result = connection.execute(
-                    sa.update(frontiers)
-                    .where(frontiers.c.claim_id.in_(batch), frontiers.c.upper < upper)
-                    .values(
-                        {
-                            "upper": upper,
-                            "since": later,
-                            "published_claim_id": frontiers.c.claim_id,
-                            "probed_at": frontiers.c.claim_at,
-                        }
-                        | UNCLAIMED
-                    )
-                )
-                moved += result.rowcount
-            if moved != len(pending):
-                raise InternalError(
-                    f"{len(pending)} frontier groups were to be published, {moved} were"
-                )
+            if since:
+                now = self._consensus.now(connection)
+                for group, held_at in earliest_holds(connection, now, sorted(claims)).items():
+                    if held_at < since:
+                        raise SinceHeld(group, new_since=since, held_at=held_at)
+            _publish_claims(connection, pending, upper, since)
 
         self._write(work)
 
@@ -415,6 +392,27 @@ def _not_published(connection: sa.Connection, claims: Mapping[str, Claim]) -> li
             if published[group] != claims[group].id:
                 raise claim_conflict(group, current[group].claim)
     return list(pending.values())
+
+
+def _publish_claims(
+    connection: sa.Connection, claim_ids: Sequence[str], upper: Timestamp, since: Timestamp
+) -> None:
+    """Make the groups that have these claims readable below ``upper`` and from ``since`` on, and
+    unclaimed."""
+    values = {
+        "upper": upper,
+        "since": sa.case((frontiers.c.since < since, since), else_=frontiers.c.since),
+        "published_claim_id": frontiers.c.claim_id,
+        "probed_at": frontiers.c.claim_at,
+    } | UNCLAIMED
+    moved = 0
+    for batch in batches(claim_ids):
+        claimed_below = (frontiers.c.claim_id.in_(batch), frontiers.c.upper < upper)
+        moved += connection.execute(
+            sa.update(frontiers).where(*claimed_below).values(values)
+        ).rowcount
+    if moved != len(claim_ids):
+        raise InternalError(f"{len(claim_ids)} frontier groups were to be published, {moved} were")
 
 
 def _change(connection: sa.Connection, current: GroupFrontier, values: Mapping[str, Any]) -> None:

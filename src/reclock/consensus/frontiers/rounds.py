@@ -118,44 +118,16 @@ class RefreshRounds(FencedWriter):
             holds = (
                 earliest_holds(connection, self._consensus.now(connection), moved) if moved else {}
             )
-            answers: dict[str, ReclockError | None] = {}
-            open_claims: dict[tuple[Timestamp, Timestamp], list[str]] = {}
-            idle: dict[Timestamp, list[str]] = {}
-            for publication in publications:
-                row = rows.get(publication.group)
-                answers[publication.group] = error = _error(
-                    publication, row, holds.get(publication.group)
+            answers = {
+                publication.group: _error(
+                    publication, rows.get(publication.group), holds.get(publication.group)
                 )
-                if error is None and publication.claim is None:
-                    idle.setdefault(publication.upper, []).append(publication.group)
-                elif (
-                    error is None
-                    and row is not None
-                    and publication.claim is not None
-                    and row.claim_id == publication.claim.id
-                ):
-                    open_claims.setdefault((publication.upper, publication.since), []).append(
-                        publication.claim.id
-                    )
-            for (upper, since), ids in open_claims.items():
-                later = sa.case((frontiers.c.since < since, since), else_=frontiers.c.since)
-                change = sa.update(frontiers).where(
-                    frontiers.c.claim_id.in_(ids), frontiers.c.upper < upper
-                )
-                values = {
-                    "upper": upper,
-                    "since": later,
-                    "published_claim_id": frontiers.c.claim_id,
-                } | UNCLAIMED
-                _expect_rows(connection.execute(change.values(values)), len(ids))
-            for upper, groups in idle.items():
-                unclaimed = (
-                    frontiers.c.group_id.in_(groups),
-                    frontiers.c.claim_id.is_(None),
-                    frontiers.c.upper < upper,
-                )
-                connection.execute(sa.update(frontiers).where(*unclaimed).values(upper=upper))
-            _advance_holds(connection, [group for group, error in answers.items() if error is None])
+                for publication in publications
+            }
+            published = [part for part in publications if answers[part.group] is None]
+            _publish_claims(connection, published, rows)
+            _advance_idle(connection, [part for part in published if part.claim is None])
+            _advance_holds(connection, [part.group for part in published])
             return answers
 
         return self._write(work) if publications else {}
@@ -185,6 +157,44 @@ def _error(
     if publication.since and held_at is not None and held_at < publication.since:
         return SinceHeld(publication.group, new_since=publication.since, held_at=held_at)
     return None
+
+
+def _publish_claims(
+    connection: sa.Connection,
+    publications: Sequence[Publication],
+    rows: Mapping[str, sa.Row[Any]],
+) -> None:
+    """Publish the groups whose rows still have the claims of their publications: the others were
+    published before."""
+    claim_ids: dict[tuple[Timestamp, Timestamp], list[str]] = {}
+    for publication in publications:
+        claim = publication.claim
+        if claim is not None and rows[publication.group].claim_id == claim.id:
+            claim_ids.setdefault((publication.upper, publication.since), []).append(claim.id)
+    for (upper, since), ids in claim_ids.items():
+        change = sa.update(frontiers).where(
+            frontiers.c.claim_id.in_(ids), frontiers.c.upper < upper
+        )
+        values = {
+            "upper": upper,
+            "since": sa.case((frontiers.c.since < since, since), else_=frontiers.c.since),
+            "published_claim_id": frontiers.c.claim_id,
+        } | UNCLAIMED
+        _expect_rows(connection.execute(change.values(values)), len(ids))
+
+
+def _advance_idle(connection: sa.Connection, publications: Sequence[Publication]) -> None:
+    """Move the uppers of these unclaimed groups, unless they are there already."""
+    groups_by_upper: dict[Timestamp, list[str]] = {}
+    for publication in publications:
+        groups_by_upper.setdefault(publication.upper, []).append(publication.group)
+    for upper, groups in groups_by_upper.items():
+        unclaimed = (
+            frontiers.c.group_id.in_(groups),
+            frontiers.c.claim_id.is_(None),
+            frontiers.c.upper < upper,
+        )
+        connection.execute(sa.update(frontiers).where(*unclaimed).values(upper=upper))
 
 
 def _rows(connection: sa.Connection, groups: Sequence[str]) -> dict[str, sa.Row[Any]]:
