@@ -4,8 +4,8 @@ never NULL.
 Numbers become integers by rounding: a double half to even, a numeric half away from zero. A double
 becomes a numeric by rounding its product with the power of ten half away from zero. An
 unconstrained numeric loses no digits: a value that has more than the type is an error, and of a
-floating-point number it keeps 15 significant digits, as in PostgreSQL. Text is read strictly, the
-same forms in both engines. The text of a double is the shortest that reads back as the same; Spark
+floating-point number it keeps 15 significant digits, as in PostgreSQL. `text_casts` reads text. The
+text of a double is the shortest that reads back as the same; Spark
 does not find that one, so it refuses, and such a plan runs on DuckDB.
 """
 
@@ -14,35 +14,32 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import date
 
-from reclock.algebra import moment_reading
 from reclock.algebra.array_shapes import check_dimensions
 from reclock.algebra.relations import DATE, TEXT, ScalarType, TypeName
 from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.errors import CannotCast, UnsupportedSql
 from reclock.plan.functions import times
 from reclock.plan.functions.blanks import with_blanks, without_blanks
-from reclock.plan.functions.digits import (
-    has_more_digits,
-    narrowed,
-    numeric_text,
-    of_float,
-    scaled,
-    too_many_digits,
-    unscaled,
-)
+from reclock.plan.functions.digits import narrowed, numeric_text, of_float, scaled, unscaled
 from reclock.plan.functions.floats import with_value, within_range
 from reclock.plan.functions.interval_functions import interval_to_text
-from reclock.plan.functions.intervals import computed
-from reclock.plan.functions.json_calls import checked, from_text, json_call, scalar_text
+from reclock.plan.functions.json_calls import from_text, scalar_text
 from reclock.plan.functions.sql_names import (
     each_element,
     field_names,
-    interval_struct,
     literal,
     raised,
     string,
     struct,
     type_sql,
+)
+from reclock.plan.functions.text_casts import (
+    matches_whole,
+    read_boolean,
+    read_bytes,
+    read_enum,
+    read_interval,
+    read_text,
 )
 from reclock.plan.functions.typing import parameters
 
@@ -50,28 +47,8 @@ _T = TypeName
 _INTEGERS = (_T.SMALLINT, _T.INTEGER, _T.BIGINT)
 _NUMBERS = (*_INTEGERS, _T.NUMERIC, _T.REAL, _T.DOUBLE)
 _MOMENTS = (_T.DATE, _T.TIMESTAMP, _T.TIMESTAMPTZ)
-_TIME = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"
-_DAY = r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
 _NESTED = (_T.ARRAY, _T.LIST, _T.MAP, _T.RECORD, _T.VECTOR)
 _OBJECT_IDS = (_T.OID, _T.REGCLASS, _T.REGNAMESPACE, _T.REGPROC, _T.REGROLE, _T.REGTYPE)
-_DECIMAL = r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,4})?"
-
-# What text may look like, blanks around it aside.
-_SPECIAL = "[nN][aA][nN]|[-+]?[iI][nN][fF]([iI][nN][iI][tT][yY])?"
-_FORMS = {
-    **dict.fromkeys(_INTEGERS, "[-+]?[0-9]+"),
-    _T.NUMERIC: _DECIMAL,
-    _T.REAL: f"{_DECIMAL}|{_SPECIAL}",
-    _T.DOUBLE: f"{_DECIMAL}|{_SPECIAL}",
-    _T.DATE: _DAY,
-    _T.TIMESTAMP: f"{_DAY}([ T]{_TIME})?",
-    _T.TIMESTAMPTZ: f"{_DAY}([ T]{_TIME} ?(Z|[-+][0-9]{{2}}(:?[0-9]{{2}})?)?)?",
-}
-BEYOND = {
-    _T.NUMERIC: _SPECIAL,
-    **dict.fromkeys(_MOMENTS, moment_reading.BEYOND),
-}
-"""Texts of values that PostgreSQL's types have and ours have not."""
 
 
 def resolve_cast(source: ScalarType | None, target: ScalarType) -> ScalarType:
@@ -197,15 +174,15 @@ def _writer(source: TypeName, target: TypeName) -> CastWriter:
     if source is _T.ENUM:
         return _from_textual
     if target is _T.ENUM:
-        return _to_enum
+        return read_enum
     if target in TEXTUAL_TYPES:
         return _to_textual
     if (source, target) == (_T.TEXT, _T.BYTEA):
-        return _text_to_bytes
+        return read_bytes
     if (source, target) == (_T.TEXT, _T.INTERVAL):
-        return _text_to_interval
+        return read_interval
     if source is _T.TEXT:
-        return _text_to_boolean if target is _T.BOOLEAN else _from_text
+        return read_boolean if target is _T.BOOLEAN else read_text
     if target is _T.TEXT:
         return _from_textual if source in TEXTUAL_TYPES else _to_text
     if source in (_T.REAL, _T.DOUBLE) and target is _T.NUMERIC:
@@ -302,54 +279,8 @@ def _float_to_text(engine: str, sql: str) -> str:
     return f"(CASE {named} ELSE regexp_replace(CAST({sql} AS VARCHAR), '\\.0$', '') END)"
 
 
-def _from_text(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
-    matches = _matches(engine, sql, f"\\s*({_FORMS[target.name]})\\s*")
-    plain = f"trim({sql})" if engine == "duckdb" else f"trim(BOTH FROM {sql})"
-    if target.name is _T.TIMESTAMPTZ:
-        plain = _with_full_zone(engine, plain)
-    if engine == "duckdb" and target.name is _T.TIMESTAMPTZ:
-        value = f"make_timestamp(epoch_us(CAST({plain} AS TIMESTAMPTZ)))"
-    else:
-        value = _native(engine, plain, source, target)
-    lossy = ""
-    if target.is_unconstrained:
-        scale = parameters(target)[1]
-        lossy = (
-            f"WHEN {matches} AND {has_more_digits(engine, sql, scale)} THEN "
-            f"{too_many_digits(engine, scale)} "
-        )
-    if target.is_integer:
-        digits = f"TRY_CAST({plain} AS {type_sql(engine, target)})"
-        value = (
-            f"CASE WHEN {sql} IS NOT NULL THEN coalesce({digits}, "
-            f"{_out_of_range(engine, sql, target)}) END"
-        )
-    return (
-        f"(CASE {lossy}WHEN {sql} IS NULL OR {matches} THEN {value} ELSE "
-        f"{_malformed(engine, sql, target)} END)"
-    )
-
-
-def _with_full_zone(engine: str, sql: str) -> str:
-    """``+05`` and ``+0530`` after a time of day as ``+05:00`` and ``+05:30``, without a blank
-    before."""
-    group = "$" if engine == "spark" else "\\"
-    zone = string(engine, r"(:[0-9]{2}(?:\.[0-9]+)?) ?([-+][0-9]{2})(?::?([0-9]{2}))?$")
-    minutes = f"regexp_replace({sql}, {zone}, {string(engine, f'{group}1{group}2:{group}3')})"
-    return f"regexp_replace({minutes}, ':$', ':00')"
-
-
 def _to_textual(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
     return from_text(engine, sql, target)
-
-
-def _to_enum(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
-    assert target.enum is not None
-    labels = ", ".join(string(engine, label) for label in target.enum.labels)
-    message = string(engine, f'invalid input value for enum {target.enum.name}: "')
-    error = raised(engine, "22P02", f"{message}, v, '\"'")
-    is_label = f"v IN ({labels})" if labels else "FALSE"
-    return with_value(engine, sql, f"CASE WHEN v IS NULL OR {is_label} THEN v ELSE {error} END")
 
 
 def _from_textual(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
@@ -423,7 +354,7 @@ def _printed(engine: str, sql: str, type: ScalarType) -> str:
 def _element_text(engine: str, marks: str = "") -> str:
     """The element ``v`` of an array's text, in quotes where it would be read differently, and where
     it has one of ``marks``."""
-    is_special = _matches(engine, "v", rf'[\s\S]*[{{}}",\\\s{marks}][\s\S]*')
+    is_special = matches_whole(engine, "v", rf'[\s\S]*[{{}}",\\\s{marks}][\s\S]*')
     return (
         f"CASE WHEN v IS NULL THEN 'NULL' WHEN v = '' OR upper(v) = 'NULL' OR {is_special} THEN "
         f"{_quoted(engine, chr(92) + chr(34))} ELSE v END"
@@ -451,7 +382,7 @@ def _record_to_record(engine: str, sql: str, source: ScalarType, target: ScalarT
 
 def _record_to_text(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
     """``(1,"a b",)``."""
-    is_special = _matches(engine, "v", r'[\s\S]*[()",\\\s][\s\S]*')
+    is_special = matches_whole(engine, "v", r'[\s\S]*[()",\\\s][\s\S]*')
     text = (
         f"CASE WHEN v IS NULL THEN '' WHEN v = '' OR {is_special} THEN {_quoted(engine, chr(34) * 2)} "
         "ELSE v END"
@@ -478,51 +409,5 @@ def _from_document(engine: str, sql: str, source: ScalarType, target: ScalarType
         return sql
     text = scalar_text(engine, sql, target)
     if target.name is _T.NUMERIC:
-        return with_value(engine, text, _from_text(engine, "v", TEXT, target))
+        return with_value(engine, text, read_text(engine, "v", TEXT, target))
     return _native(engine, text, TEXT, target)
-
-
-def _text_to_boolean(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
-    word = f"lower(trim({sql}))"
-    true = "'t', 'tr', 'tru', 'true', 'y', 'ye', 'yes', 'on', '1'"
-    false = "'f', 'fa', 'fal', 'fals', 'false', 'n', 'no', 'of', 'off', '0'"
-    error = _malformed(engine, sql, target)
-    known = f"WHEN {word} IN ({true}) THEN TRUE WHEN {word} IN ({false}) THEN FALSE"
-    return f"(CASE WHEN {sql} IS NULL THEN NULL {known} ELSE {error} END)"
-
-
-def _text_to_bytes(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
-    return f"unhex({checked(engine, json_call('bytes_of_literal', sql))})"
-
-
-def _text_to_interval(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
-    parts = checked(engine, json_call("parts_of_interval", sql))
-    return computed(
-        engine,
-        [parts],
-        lambda v: interval_struct(engine, *(f"split_part({v}, ' ', {i})" for i in (1, 2, 3))),
-    )
-
-
-def _matches(engine: str, sql: str, pattern: str) -> str:
-    if engine == "spark":
-        return f"({sql} RLIKE {string(engine, f'^(?:{pattern})' + chr(92) + 'z')})"
-    return f"regexp_full_match({sql}, {string(engine, pattern)})"
-
-
-def _malformed(engine: str, sql: str, target: ScalarType) -> str:
-    sqlstate = "22007" if target.is_moment else "22P02"
-    message = string(engine, f'invalid input syntax for type {target.name.value}: "')
-    error = raised(engine, sqlstate, f"{message}, {sql}, '\"'")
-    if target.name not in BEYOND:
-        return error
-    is_beyond = _matches(engine, sql, f"\\s*({BEYOND[target.name]})\\s*")
-    return f"CASE WHEN {is_beyond} THEN {_out_of_range(engine, sql, target)} ELSE {error} END"
-
-
-def _out_of_range(engine: str, sql: str, target: ScalarType) -> str:
-    if target.is_moment:
-        message = string(engine, 'date/time field value out of range: "')
-        return raised(engine, "22008", f"{message}, {sql}, '\"'")
-    message = string(engine, f'" is out of range for type {target.name.value}')
-    return raised(engine, "22003", f"'value \"', {sql}, {message}")

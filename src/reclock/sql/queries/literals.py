@@ -40,7 +40,7 @@ from reclock.errors import (
     TooManyDigits,
     UnsupportedSql,
 )
-from reclock.plan.functions.casts import BEYOND
+from reclock.plan.functions.text_casts import BEYOND
 
 _BOOLEANS = {
     "true": True,
