@@ -34,10 +34,11 @@ from reclock.errors import (
 from reclock.sql.catalog.constraints import ConstraintKind
 from reclock.sql.names import identifier
 from reclock.sql.planning.registry import PlannedStatement
-from reclock.sql.statements.tables.alter_plan import AlterTable, Validation
+from reclock.sql.statements.tables.alter_plan import AlterTable
 from reclock.sql.statements.tables.alter_syntax import AlterTableAction, AlterTableStatement
 from reclock.sql.statements.tables.generated import generated_by_default
 from reclock.sql.statements.tables.rewrite_plan import TableRewrite
+from reclock.sql.statements.tables.validations import Validation
 from reclock.sql.syntax.dialect import to_sql
 from reclock.sql.syntax.parse import ParsedStatement
 

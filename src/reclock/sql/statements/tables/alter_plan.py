@@ -11,16 +11,14 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import RelationDesc
 from reclock.catalog.objects import ItemType
 from reclock.errors import DependentObjects, InvalidConstraint, UnknownColumn, UnsupportedSql
-from reclock.sql.catalog.constraints import Constraint, ConstraintKind
+from reclock.sql.catalog.constraints import ConstraintKind
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.foreign_keys import foreign_keys, referring_keys, targets_of
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, nearest, parts, quote
+from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, nearest, parts
 from reclock.sql.planning.definitions import definition_text
 from reclock.sql.planning.registry import Skipped, plans
 from reclock.sql.queries.columns import declared_column
-from reclock.sql.statements.query.plan import plan_query_statement
-from reclock.sql.statements.query.values import Select
 from reclock.sql.statements.tables.alter_syntax import AlterTableAction, AlterTableStatement
 from reclock.sql.statements.tables.column_changes import (
     ColumnChanges,
@@ -45,19 +43,9 @@ from reclock.sql.statements.tables.rewrite_plan import (
     views_that_need_the_key,
 )
 from reclock.sql.statements.tables.syntax import CreateTableStatement, TableColumn
+from reclock.sql.statements.tables.validations import Validation, plan_validation
 from reclock.sql.syntax.consumption import consume, tracked_copy
-from reclock.sql.syntax.dialect import to_sql
-from reclock.sql.syntax.nodes import QueryStatement
 from reclock.sql.syntax.parse import parse_one
-
-
-@dataclass(frozen=True, slots=True)
-class Validation:
-    """The rows of ``violations`` break the constraint; for a key, they are the keys that come
-    twice."""
-
-    constraint: Constraint
-    violations: Select
 
 
 @dataclass(frozen=True, slots=True)
@@ -470,48 +458,6 @@ class _Change:
         if not constraint.is_enforced or constraint.is_valid:
             return
         node.set("is_not_valid", None)
-        self.validations.append(self._validation(constraint))
-
-    def _validation(self, constraint: Constraint) -> Validation:
-        query = parse_one(_violations(self.table.name, constraint))
-        assert isinstance(query, QueryStatement)
-        select = plan_query_statement(query, self.catalog, self.session)
-        return Validation(constraint, select)
-
-
-def _violations(table: QualifiedName, constraint: Constraint) -> str:
-    """A query for a row that breaks the CHECK, for a key that several rows have, or for one that no
-    row of the foreign key's target has."""
-    if constraint.condition is not None:
-        return f"SELECT * FROM {table} WHERE NOT ({to_sql(constraint.condition)}) LIMIT 1"
-    columns = [quote(column) for column in constraint.columns]
-    if constraint.kind is ConstraintKind.UNIQUE_INDEX:
-        columns = [to_sql(key) for key in constraint.keys]
-    present = " AND ".join(f"({column}) IS NOT NULL" for column in columns)
-    if constraint.kind is ConstraintKind.FOREIGN_KEY:
-        return _unreferenced(table, constraint, columns, present)
-    conditions = [] if constraint.are_nulls_equal else [present]
-    if constraint.predicate is not None:
-        conditions.append(f"({to_sql(constraint.predicate)})")
-    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-    if constraint.kind is ConstraintKind.UNIQUE_INDEX:
-        computed = ", ".join(f"({column}) AS mz_key_{i}" for i, column in enumerate(columns))
-        key = ", ".join(f"mz_key_{i}" for i in range(len(columns)))
-        rows = f"(SELECT {computed} FROM {table} {where}) AS mz_keys"
-        return f"SELECT {key} FROM {rows} GROUP BY {key} HAVING count(*) > 1 LIMIT 1"
-    key = ", ".join(columns)
-    return f"SELECT {key} FROM {table} {where} GROUP BY {key} HAVING count(*) > 1 LIMIT 1"
-
-
-def _unreferenced(
-    table: QualifiedName, constraint: Constraint, columns: list[str], present: str
-) -> str:
-    target = ".".join(map(quote, constraint.target))
-    pairs = zip(constraint.target_columns, columns, strict=True)
-    same = " AND ".join(f"mz_target.{quote(other)} = mz_row.{column}" for other, column in pairs)
-    is_missing = f"NOT EXISTS (SELECT 1 FROM {target} AS mz_target WHERE {same})"
-    condition = f"({present} AND {is_missing})"
-    if constraint.match == "FULL":
-        some = " OR ".join(f"{column} IS NOT NULL" for column in columns)
-        condition += f" OR (({some}) AND NOT ({present}))"
-    return f"SELECT {', '.join(columns)} FROM {table} AS mz_row WHERE {condition} LIMIT 1"
+        self.validations.append(
+            plan_validation(self.table.name, constraint, self.catalog, self.session)
+        )
