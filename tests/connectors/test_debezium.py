@@ -10,7 +10,7 @@ from fixtures.debezium import Connector, event
 from fixtures.memory_topics import Topics
 
 from reclock.algebra.relations import INTEGER, Column, RelationDesc
-from reclock.connectors import debezium
+from reclock.connectors import debezium_topics
 from reclock.connectors.connector import Bound, Increment, Skip
 from reclock.connectors.debezium import Debezium
 from reclock.definitions.connections import broker
@@ -29,7 +29,7 @@ def row(id: int) -> bytes:
 def topics(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Topics:
     """Topics, of which the transaction topic is read all at once, or hardly anything at once."""
     if request.param == "in parts":
-        monkeypatch.setattr(debezium, "LOG_ENTRIES", 2)
+        monkeypatch.setattr(debezium_topics, "LOG_ENTRIES", 2)
     topics = Topics()
     topics.serve(monkeypatch)
     for name in ("transaction", "public.a", "public.b"):

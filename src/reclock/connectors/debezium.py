@@ -14,12 +14,10 @@ docstring says that they are the topic's own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import pyarrow as pa
-from confluent_kafka import Message
 
 from reclock.algebra.relations import RelationDesc
 from reclock.connectors.connector import (
@@ -29,14 +27,13 @@ from reclock.connectors.connector import (
     Increment,
     Skip,
     remaining_ranges,
-    skipped_ranges,
 )
-from reclock.connectors.debezium_transactions import event_at, transaction_end
-from reclock.connectors.kafka.connector import ALL_TOPICS_HINT, Kafka
+from reclock.connectors.debezium_topics import DebeziumTopics, is_of
+from reclock.connectors.kafka.connector import ALL_TOPICS_HINT
 from reclock.connectors.kafka.incarnations import Incarnation
 from reclock.connectors.kafka.tasks import TASK_OFFSETS, ReplaceRows, TopicReadTask
-from reclock.definitions.formats import BytesFormat, Format
-from reclock.definitions.sources import DebeziumConnector, KafkaConnector
+from reclock.definitions.formats import Format
+from reclock.definitions.sources import DebeziumConnector
 from reclock.errors import (
     DecodeFailed,
     SourceError,
@@ -46,22 +43,7 @@ from reclock.errors import (
 )
 from reclock.formats.envelope import changes
 from reclock.reclocking.frontiers import Partition
-from reclock.reclocking.transactions import (
-    KNOWN_TRANSACTIONS,
-    Event,
-    Missing,
-    Stretch,
-    TransactionEnd,
-    caught_up,
-    cut,
-    fresh,
-)
-
-LOG_ENTRIES = 2 * KNOWN_TRANSACTIONS
-"""How many entries of the transaction topic are in memory at once: each transaction has two."""
-
-STEP_EVENTS = 200_000
-"""About how many events one step binds, and at least one transaction."""
+from reclock.reclocking.transactions import Missing, Stretch, caught_up, cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +64,10 @@ class Debezium:
     """By ``schema.table``, or ``schema.table@guest`` for a guest's table."""
     format: Format
     client: Mapping[str, str] = field(repr=False)
+
+    @property
+    def _topics(self) -> DebeziumTopics:
+        return DebeziumTopics(self.upstream, self.outputs, self.format, self.client)
 
     # --- in the driver ---
 
@@ -118,17 +104,17 @@ class Debezium:
         return increments, blocked
 
     def _catch_up(self, output: str, bound: Bound, skips: Sequence[Skip]) -> list[Increment]:
-        name = self._name(output)
+        name = self._topics.name(output)
         reached = {
-            increment.partition: increment for increment in self._probe_topic(name, {}, skips)
+            increment.partition: increment for increment in self._topics.probe(name, {}, skips)
         }
         empty = {
             f"{name}/{partition}": Stretch(output, (), 0)
-            for partition in self._topic(name).partitions()
+            for partition in self._topics.topic(name).partitions()
         }
         upper, evidence = bound.get(log_name := f"{self.upstream.transaction_topic}/0", (0, ""))
         base = Incarnation.of(evidence).base
-        first = self._log_begins() if upper > base else 0
+        first = self._topics.log_begins() if upper > base else 0
         log = Increment(log_name, base, upper, upper - base, (evidence,), {"begin": base + first})
 
         def read(
@@ -139,31 +125,15 @@ class Debezium:
                 for partition, increment in reached.items()
             )
             return empty | {
-                increment.partition: self._read_events(
+                increment.partition: self._topics.read_events(
                     increment, known_ids, new_ids, first > 0, skips
                 )
                 for increment in unread
             }
 
-        complete = caught_up(self._parts(log), read)
+        complete = caught_up(self._topics.parts(log), read)
         if isinstance(complete, Missing):
-            topic = name.partition("@")[0]
-            if complete.are_gone:
-                partition, end = max(
-                    (str(partition), increment.upper) for partition, increment in reached.items()
-                )
-                lost = (
-                    f'{complete.count} events of transaction "{complete.transaction}" are '
-                    f'gone from topic "{topic}"'
-                )
-                raise UpstreamChanged(
-                    partition, end, message=lost, detail="those of later transactions are there"
-                )
-            missing_events = f"{complete.count} events of" if complete.count else "what lies before"
-            raise _EventsMissing(
-                f'waits for {missing_events} transaction "{complete.transaction}" '
-                f'in topic "{topic}"'
-            )
+            raise _not_caught_up(complete, name.partition("@")[0], reached.values())
         increments = [
             _truncated(i, complete.uppers[i.partition], complete.dropped[i.partition])
             for i in reached.values()
@@ -176,21 +146,21 @@ class Debezium:
     def _probe_outputs(self, bound: Bound, skips: Sequence[Skip]) -> list[Increment]:
         reached = {
             increment.partition: increment
-            for topic in (self.upstream.transaction_topic, *map(self._name, self.outputs))
-            for increment in self._probe_topic(topic, bound, skips)
+            for topic in (self.upstream.transaction_topic, *map(self._topics.name, self.outputs))
+            for increment in self._topics.probe(topic, bound, skips)
         }
         log_reached = reached.pop(f"{self.upstream.transaction_topic}/0", None)
-        if any(_is_of(partition, f"{self.upstream.transaction_topic}/") for partition in reached):
+        if any(is_of(partition, f"{self.upstream.transaction_topic}/") for partition in reached):
             raise UpstreamUnavailable(
                 f'topic "{self.upstream.transaction_topic}" has several partitions',
                 detail="they have no order",
             )
         known_ids, log, is_trimmed = (
-            self._new_in_log(log_reached) if log_reached is not None else (set(), [], False)
+            self._topics.new_in_log(log_reached) if log_reached is not None else (set(), [], False)
         )
         new_ids = {ended.id for ended in log}
         read = {
-            partition: self._read_events(increment, known_ids, new_ids, is_trimmed, skips)
+            partition: self._topics.read_events(increment, known_ids, new_ids, is_trimmed, skips)
             for partition, increment in reached.items()
         }
         nothing_new = set(self.outputs) - {stretch.collection for stretch in read.values()}
@@ -215,8 +185,8 @@ class Debezium:
         """The ids of the topics that are bound and were created again, by name: of all or none."""
         ids: dict[str, str] = {}
         kept_topics: list[str] = []
-        for name in (self.upstream.transaction_topic, *map(self._name, self.outputs)):
-            topic, bound_here = self._topic(name), self._bound_of(name, bound)
+        for name in (self.upstream.transaction_topic, *map(self._topics.name, self.outputs)):
+            topic, bound_here = self._topics.topic(name), self._topics.bound_of(name, bound)
             if not bound_here:
                 continue
             if (id := topic.replacing_id(bound_here)) is not None:
@@ -227,7 +197,7 @@ class Debezium:
                     ids.setdefault(name, "")
         if ids and kept_topics:
             named = ", ".join(f'"{name.partition("@")[0]}"' for name in sorted(kept_topics))
-            partition, evidence = min(self._bound_of(kept_topics[0], bound).items())
+            partition, evidence = min(self._topics.bound_of(kept_topics[0], bound).items())
             raise UpstreamReplaced(
                 f"{kept_topics[0]}/{partition}",
                 evidence[0],
@@ -245,7 +215,7 @@ class Debezium:
         following: dict[Partition, Evidence] = {
             f"{name}/{partition}": (offset, str(Incarnation(id, offset, follows=True)))
             for name, id in self._replacing(bound).items()
-            for partition, (offset, _) in self._bound_of(name, bound).items()
+            for partition, (offset, _) in self._topics.bound_of(name, bound).items()
         }
         increments = self.probe({**bound, **following}, skips)
         if not following:
@@ -266,7 +236,7 @@ class Debezium:
     def tasks(
         self, increments: Sequence[Increment], skips: Sequence[Skip]
     ) -> list[TablePiece | ReplaceRows]:
-        tables = {self._name(output): output for output in self.outputs}
+        tables = {self._topics.name(output): output for output in self.outputs}
         pieces: list[TablePiece | ReplaceRows] = [
             ReplaceRows(output)
             for increment in increments
@@ -304,168 +274,35 @@ class Debezium:
             yield task.output, None
             return
         dropped, base = set(task.dropped), task.piece.incarnation.base
-        name, desc = self._name(task.table), self.outputs[task.table]
+        name, desc = self._topics.name(task.table), self.outputs[task.table]
         partition = f"{name}/{task.piece.partition}"
-        for messages in self._topic(name).messages(task.piece):
+        for messages in self._topics.topic(name).messages(task.piece):
             values = {base + message.offset(): message.value() for message in messages}
             offsets = [offset for offset in values if offset not in dropped]
             fresh_values = [values[offset] for offset in offsets]
             rows = changes(fresh_values, self.format, desc, partition=partition, offsets=offsets)
             yield task.table, rows
 
-    # --- reading topics ---
-
-    def _name(self, output: str) -> str:
-        """The part of its partitions' names before the slash: its topic, and ``@guest``, if any."""
-        return f"{self.upstream.prefix}.{output}"
-
-    def _topic(self, name: str) -> Kafka:
-        topic, _, _ = name.partition("@")
-        return Kafka(
-            KafkaConnector(self.upstream.connection, topic),
-            BytesFormat(),
-            RelationDesc(()),
-            self.client,
-            f"{name}/",
-        )
-
-    def _bound_of(self, name: str, bound: Bound) -> dict[Partition, Evidence]:
-        """What is bound of a topic, by the topic's own partitions."""
-        prefix = f"{name}/"
-        return {
-            int(str(partition).removeprefix(prefix)): evidence
-            for partition, evidence in bound.items()
-            if _is_of(partition, prefix)
-        }
-
-    def _probe_topic(self, name: str, bound: Bound, skips: Sequence[Skip]) -> list[Increment]:
-        prefix = f"{name}/"
-        skips_here = [
-            (name.removeprefix(prefix), *range_) for name, *range_ in skips if _is_of(name, prefix)
-        ]
-        increments = self._topic(name).probe(self._bound_of(name, bound), skips_here)  # type: ignore[arg-type]
-        return [
-            Increment(f"{prefix}{i.partition}", i.lower, i.upper, i.covered, i.evidence, i.detail)
-            for i in increments
-        ]
-
-    def _new_in_log(self, reached: Increment) -> tuple[set[str], list[TransactionEnd], bool]:
-        """The recent bound transactions, which may be repeated; the next transactions to bind; and
-        whether retention has trimmed the topic's beginning."""
-        first, base = self._log_begins(), Incarnation.of(reached.evidence[0]).base
-        before = self._transaction_ends(
-            reached, max(base + first, reached.lower - LOG_ENTRIES), reached.lower
-        )
-        known = {ended.id for ended in before}
-        new = (fresh(part, known) for part in self._parts(reached))
-        return known, next(filter(None, new), []), first > 0
-
-    def _log_begins(self) -> int:
-        """The log's own first offset."""
-        [first] = self._topic(self.upstream.transaction_topic).first_offsets([0]).values()
-        return first
-
-    def _parts(self, log: Increment) -> Iterator[list[TransactionEnd]]:
-        """The transactions that end in the log, in parts about as large as one step."""
-        for at in range(log.detail["begin"], log.upper, LOG_ENTRIES):
-            part: list[TransactionEnd] = []
-            events = 0
-            for ended in self._transaction_ends(log, at, min(at + LOG_ENTRIES, log.upper)):
-                part.append(ended)
-                events += sum(ended.counts.values())
-                if events >= STEP_EVENTS:
-                    yield part
-                    part, events = [], 0
-            if part:
-                yield part
-
-    def _transaction_ends(self, log: Increment, lower: int, upper: int) -> list[TransactionEnd]:
-        """The transactions that end in these offsets of the log."""
-        messages = self._read_topic(log, lower, upper)
-        ends = (
-            transaction_end(message.value(), self.format, log.name, offset, self.outputs)
-            for offset, message in messages
-        )
-        return [ended for ended in ends if ended is not None]
-
-    def _read_events(
-        self,
-        reached: Increment,
-        known_ids: Set[str],
-        new_ids: Set[str],
-        is_trimmed: bool,
-        skips: Sequence[Skip],
-    ) -> Stretch:
-        """The events up to the first one whose transaction has neither a known id nor a new one:
-        that event and all later ones wait.
-
-        Raises ``UpstreamChanged`` if they would wait forever, because the trimmed log no longer has
-        the end of that transaction: then events of new transactions follow. This can happen only
-        where a partition begins.
-        """
-        name = reached.name.rpartition("/")[0]
-        ranges, skipped_events = skipped_ranges(reached.partition, skips), 0
-        begins_here = reached.lower == Incarnation.of(reached.evidence[0]).base
-        ended = new_ids if is_trimmed and begins_here else frozenset()
-        events: list[Event] = []
-        unknown: Event | None = None
-        read_orders: set[tuple[str | None, int]] = set()
-        messages = self._read_topic(reached, reached.detail["begin"], reached.upper)
-        for offset, message in messages:
-            is_skipped = any(lower <= offset < upper for lower, upper in ranges)
-            event = (
-                Event(offset)
-                if is_skipped
-                else event_at(message.value(), self.format, reached.name, offset)
-            )
-            if unknown is None:
-                skipped_events += is_skipped
-                events.append(event)
-                if (
-                    event.transaction is not None
-                    and event.transaction not in known_ids
-                    and event.transaction not in new_ids
-                ):
-                    if not ended or event.transaction in ended:
-                        break
-                    unknown, read_orders = (
-                        event,
-                        {(earlier.transaction, earlier.order) for earlier in events},
-                    )
-            elif event.transaction in ended and (event.transaction, event.order) not in read_orders:
-                raise self._untracked_transaction(reached.name, unknown, event.offset)
-        return Stretch(
-            name.removeprefix(f"{self.upstream.prefix}."), events, reached.upper, skipped_events
-        )
-
-    def _untracked_transaction(self, partition: str, event: Event, before: int) -> UpstreamChanged:
-        topic = self.upstream.transaction_topic
-        message = (
-            f'transaction "{event.transaction}" of "{partition}" ended before topic '
-            f'"{topic}" begins'
-        )
-        return UpstreamChanged(
-            partition,
-            event.offset,
-            message=message,
-            detail=f"its events lie at {event.offset} to {before - 1}",
-        )
-
-    def _read_topic(
-        self, reached: Increment, lower: int, upper: int
-    ) -> Iterator[tuple[int, Message]]:
-        """The messages at these offsets, each with its offset."""
-        name, _, partition = reached.name.rpartition("/")
-        if lower < upper:
-            incarnation = Incarnation.of(reached.evidence[0])
-            base = incarnation.base
-            piece = TopicReadTask(int(partition), lower - base, upper - base, incarnation)
-            for messages in self._topic(name).messages(piece):
-                yield from ((base + message.offset(), message) for message in messages)
-
 
 class _EventsMissing(Exception):
     """A table cannot begin before more of its events arrive."""
+
+
+def _not_caught_up(
+    missing: Missing, topic: str, reached: Iterable[Increment]
+) -> UpstreamChanged | _EventsMissing:
+    """Why a late table, whose topic was read to these ends, cannot begin."""
+    transaction = f'transaction "{missing.transaction}"'
+    if missing.are_gone:
+        partition, end = max((str(part.partition), part.upper) for part in reached)
+        return UpstreamChanged(
+            partition,
+            end,
+            message=f'{missing.count} events of {transaction} are gone from topic "{topic}"',
+            detail="those of later transactions are there",
+        )
+    missing_events = f"{missing.count} events of" if missing.count else "what lies before"
+    return _EventsMissing(f'waits for {missing_events} {transaction} in topic "{topic}"')
 
 
 _RECREATE_HINT = (
@@ -477,10 +314,6 @@ _RECREATE_HINT = (
 def _is_late(output: str, bound: Bound) -> bool:
     """Whether it is a guest's table that has not begun."""
     return "@" in output and output not in bound
-
-
-def _is_of(partition: Any, prefix: str) -> bool:
-    return str(partition).startswith(prefix) and str(partition).removeprefix(prefix).isdigit()
 
 
 def _from(reached: Increment, at: int) -> Increment:
