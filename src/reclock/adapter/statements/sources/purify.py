@@ -28,10 +28,10 @@ from reclock.formats import schema_registry
 from reclock.formats.avro_schemas import inline_references, row_columns_of
 from reclock.formats.protobuf_schemas import compiled, messages_of
 from reclock.sql.names import fold, identifier, nearest
-from reclock.sql.statements.sources.define import set_identity, upstream_name
 from reclock.sql.statements.sources.formats_syntax import KeyValueFormat
 from reclock.sql.statements.sources.plan import CreateSource
 from reclock.sql.statements.sources.syntax import CreateSourceStatement, SourceColumn, SubsourceOf
+from reclock.sql.statements.sources.upstream_tables import set_identity, upstream_name
 from reclock.sql.syntax import nodes
 from reclock.sql.syntax.parse import ParsedStatement, parse_one
 

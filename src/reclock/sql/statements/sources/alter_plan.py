@@ -15,7 +15,7 @@ from reclock.sql.catalog.lookups import find_user_object
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames
 from reclock.sql.planning.registry import plans
-from reclock.sql.statements.sources.define import duration_ms, set_identity, upstream_name
+from reclock.sql.statements.sources.define import duration_ms
 from reclock.sql.statements.sources.guests import check_history
 from reclock.sql.statements.sources.syntax import (
     AlterSourceResnapshotStatement,
@@ -26,6 +26,7 @@ from reclock.sql.statements.sources.syntax import (
     AlterSourceWaiveStatement,
     RetainHistoryClause,
 )
+from reclock.sql.statements.sources.upstream_tables import set_identity, upstream_name
 from reclock.sql.syntax import nodes
 from reclock.sql.syntax.dialect import to_sql
 from reclock.sql.syntax.parse import parse_one

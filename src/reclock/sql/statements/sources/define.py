@@ -8,32 +8,13 @@ from functools import singledispatch
 
 from sqlglot import exp
 
-from reclock.algebra.relations import (
-    BIGINT,
-    BYTEA,
-    INTEGER,
-    NAME,
-    TEXT,
-    TIMESTAMP,
-    Column,
-    RelationDesc,
-)
+from reclock.algebra.relations import BIGINT, NAME, TEXT, TIMESTAMP, Column, RelationDesc
 from reclock.algebra.timestamps import moment
 from reclock.connectors.objects.patterns import compile_pattern
-from reclock.definitions.connections import AWS, KAFKA, POSTGRES, broker
-from reclock.definitions.formats import (
-    AvroFormat,
-    BytesFormat,
-    Format,
-    JsonFormat,
-    ObjectFormat,
-    ParquetFormat,
-    SchemaFormat,
-)
+from reclock.definitions.connections import AWS, POSTGRES
+from reclock.definitions.formats import ObjectFormat, ParquetFormat
 from reclock.definitions.load_generators import GENERATED
 from reclock.definitions.sources import (
-    DebeziumConnector,
-    KafkaConnector,
     LoadGenerator,
     ObjectsConnector,
     PostgresConnector,
@@ -46,20 +27,15 @@ from reclock.sql.names import SessionNames, fold, nearest
 from reclock.sql.queries.columns import check_columns
 from reclock.sql.statements.sources.formats_plan import (
     declared_columns,
-    format_with_schema,
-    key_format,
     reject_clauses,
     value_columns,
-)
-from reclock.sql.statements.sources.formats_syntax import (
-    JsonFormatClause,
-    KeyValueFormat,
-    RegistryFormatClause,
 )
 from reclock.sql.statements.sources.guests import host_of
 from reclock.sql.statements.sources.name_resolver import NameResolver
 from reclock.sql.statements.sources.streams import kinesis_connector, pubnub_connector
 from reclock.sql.statements.sources.syntax import CreateSourceStatement, RetainHistoryClause
+from reclock.sql.statements.sources.topics import define_topic, define_transactions
+from reclock.sql.statements.sources.upstream_tables import upstream_name
 from reclock.sql.statements.sources.upstreams_syntax import (
     KafkaFrom,
     KinesisFrom,
@@ -74,16 +50,7 @@ SOURCE_OPTIONS = frozenset({"start"})
 """The options of a source in WITH."""
 
 
-_TOPIC = re.compile(r"[A-Za-z0-9._-]+")
-
 _QUEUE = re.compile(r"[A-Za-z0-9_-]{0,80}")
-
-_METADATA = {
-    "PARTITION": Column("partition", INTEGER, is_nullable=False),
-    "OFFSET": Column("offset", BIGINT, is_nullable=False),
-    "TIMESTAMP": Column("timestamp", TIMESTAMP, is_nullable=False),
-    "HEADERS": Column("headers", TEXT, is_nullable=False),
-}
 
 _STREAM_METADATA = {
     "KEY": Column("key", TEXT, is_nullable=False),
@@ -153,6 +120,20 @@ def _(connector: ObjectsFrom, node: CreateSourceStatement, names: NameResolver) 
     compile_pattern(pattern)
     if not connector.args["bucket"].name:
         raise InvalidOption("the name of a bucket cannot be empty")
+    queue = _queue(connector)
+    upstream = ObjectsConnector(
+        connector.args["bucket"].name,
+        pattern,
+        "NONE" if is_parquet else connector.args.get("compression") or "AUTO",
+        names.connection_in(connector, AWS),
+        queue,
+        has_row_offsets=is_parquet,
+    )
+    return SourceDefinition(RelationDesc(columns), upstream, format)
+
+
+def _queue(connector: ObjectsFrom) -> str:
+    """The queue of notifications about new objects; empty without one."""
     queue = connector.args["queue"].name if connector.args.get("queue") else ""
     if queue and connector.args.get("connection") is None:
         raise InvalidOption(
@@ -163,15 +144,7 @@ def _(connector: ObjectsFrom, node: CreateSourceStatement, names: NameResolver) 
         raise InvalidOption(
             f'"{queue}" is not the name of a queue', hint="its name, not its URL or ARN"
         )
-    upstream = ObjectsConnector(
-        connector.args["bucket"].name,
-        pattern,
-        "NONE" if is_parquet else connector.args.get("compression") or "AUTO",
-        names.connection_in(connector, AWS),
-        queue,
-        has_row_offsets=is_parquet,
-    )
-    return SourceDefinition(RelationDesc(columns), upstream, format)
+    return str(queue)
 
 
 @_define.register
@@ -219,136 +192,8 @@ def _(
 @_define.register
 def _(connector: KafkaFrom, node: CreateSourceStatement, names: NameResolver) -> SourceDefinition:
     if connector.args.get("transactions") is not None:
-        return _debezium(connector, node, names)
-    reject_clauses(node, "a source over a topic", "all_tables", "tables")
-    format = node.args.get("format")
-    key_node, value_node = (
-        (format.args["key"], format.args["value"])
-        if isinstance(format, KeyValueFormat)
-        else (None, format)
-    )
-    value, columns = value_columns(value_node, node, names)
-    key = key_format(key_node, names) if key_node is not None else None
-    envelope = node.args.get("envelope") or "NONE"
-    if envelope == "DEBEZIUM":
-        reject_clauses(node, "ENVELOPE DEBEZIUM", "include")
-        if not isinstance(value, JsonFormat | AvroFormat):
-            raise InvalidOption("ENVELOPE DEBEZIUM is of FORMAT JSON or AVRO")
-    include: list[tuple[str, str]] = []
-    all_columns = list(columns)
-    metadata = [
-        (clause.args["kind"], clause.args.get("alias")) for clause in node.args.get("include") or ()
-    ]
-    if envelope == "UPSERT" and "KEY" not in [kind for kind, _ in metadata]:
-        metadata.insert(0, ("KEY", None))
-    for kind, alias in metadata:
-        if kind == "KEY" and key is None:
-            raise InvalidOption(
-                "a key is of no use without its format", hint="write KEY FORMAT TEXT VALUE FORMAT …"
-            )
-        plain = (
-            Column("key", BYTEA if isinstance(key, BytesFormat) else TEXT, envelope != "UPSERT")
-            if kind == "KEY" and key is not None
-            else _METADATA[kind]
-        )
-        name = fold(alias) if alias is not None else plain.name
-        include.append((kind, name))
-        all_columns.append(Column(name, plain.type, plain.is_nullable))
-    # else the columns are yet to come
-    if columns or not isinstance(value, SchemaFormat) or value.schema:
-        check_columns([column.name for column in all_columns])
-    keys = [name for kind, name in include if kind == "KEY"]
-    topic, address = connector.args.get("topic"), connector.text("broker")
-    if topic is None or not topic.name or not (connector.args.get("connection") or address):
-        raise InvalidOption("the broker and the topic cannot be empty")
-    group = connector.args.get("group")
-    starts, start_timestamp = _bounds(connector, "start")
-    ends, end_timestamp = _bounds(connector, "end")
-    if any(start > end for start, end in zip(starts, ends, strict=False)):
-        raise InvalidOption("a partition cannot end before it starts")
-    upstream = KafkaConnector(
-        names.connection_in(connector, KAFKA) or broker(address),
-        topic.name,
-        starts,
-        start_timestamp,
-        key,
-        tuple(include),
-        envelope,
-        group.name if group is not None else None,
-        ends,
-        end_timestamp,
-    )
-    return SourceDefinition(
-        RelationDesc(tuple(all_columns), key=tuple(keys) if envelope == "UPSERT" else None),
-        upstream,
-        value,
-    )
-
-
-def _bounds(connector: KafkaFrom, bound: str) -> tuple[tuple[int, ...], int | None]:
-    """The offsets by partition, or the time in milliseconds, from which or up to which the topic is
-    read."""
-    offsets = connector.args.get(f"{bound}_offset") or ()
-    timestamp = connector.args.get(f"{bound}_timestamp")
-    if offsets and timestamp is not None:
-        raise InvalidOption(
-            f"{bound.upper()} OFFSET and {bound.upper()} TIMESTAMP exclude each other"
-        )
-    return tuple(int(offset.name[:19]) for offset in offsets), int(
-        timestamp.name[:19]
-    ) if timestamp is not None else None
-
-
-def _debezium(
-    connector: KafkaFrom, node: CreateSourceStatement, names: NameResolver
-) -> SourceDefinition:
-    """The tables of a connector that tells its transactions."""
-    reject_clauses(node, "a transaction topic", "columns", "include", "all_tables")
-    topic = connector.args["transactions"].name
-    for argument in (
-        "topic",
-        "start_offset",
-        "start_timestamp",
-        "end_offset",
-        "end_timestamp",
-        "group",
-    ):
-        if connector.args.get(argument):
-            raise InvalidOption(
-                f"a TRANSACTION TOPIC does not go with {argument.replace('_', ' ').upper()}"
-            )
-    if "." not in topic:
-        raise InvalidOption(
-            f'"{topic}" is not the name of a transaction topic', hint="it is <prefix>.transaction"
-        )
-    clause = node.args.get("format")
-    format: Format | None = JsonFormat()
-    if isinstance(clause, RegistryFormatClause):
-        format = format_with_schema(clause, names)
-    elif not isinstance(clause, JsonFormatClause):
-        format = None
-    if node.args.get("envelope") != "DEBEZIUM" or not isinstance(format, JsonFormat | AvroFormat):
-        raise InvalidOption("transactions are told in FORMAT JSON or AVRO, ENVELOPE DEBEZIUM")
-    if isinstance(format, AvroFormat) and format.schema:
-        raise InvalidOption(
-            "the topics of a connector have a schema each", hint="leave SEED SCHEMA out"
-        )
-    tables: dict[str, RelationDesc] = {}
-    for table in node.args.get("tables") or ():
-        name = upstream_name(table)
-        if not _TOPIC.fullmatch(name):
-            raise InvalidOption(f'table "{name}" cannot have a topic')
-        if name in tables:
-            raise InvalidOption(f'table "{name}" is named twice')
-        # the registry has them
-        is_open = isinstance(format, AvroFormat) and not table.args.get("columns")
-        tables[name] = RelationDesc(() if is_open else declared_columns(table))
-    if not tables:
-        raise InvalidOption(
-            "a connector has several tables", hint="add FOR TABLES (schema.table (columns), …)"
-        )
-    connection = names.connection(connector.args["connection"], KAFKA)
-    return SourceDefinition(RelationDesc(()), DebeziumConnector(connection, topic), format, tables)
+        return define_transactions(connector, node, names)
+    return define_topic(connector, node, names)
 
 
 @_define.register
@@ -435,18 +280,6 @@ def _(
         None,
         tables,
     )
-
-
-def upstream_name(table: exp.Expression) -> str:
-    """The source's name for a table of ``FOR TABLES``."""
-    schema = table.args.get("schema")
-    return f"{fold(schema)}.{fold(table.this)}" if schema is not None else fold(table.this)
-
-
-def set_identity(table: exp.Expression, identity: PublishedTable) -> None:
-    """Write the identity of a published table into its part of ``FOR TABLES``."""
-    table.set("oid", exp.Literal.number(identity.oid))
-    table.set("entries", [exp.Literal.number(entry) for entry in identity.entries])
 
 
 # --- what they have in common ---

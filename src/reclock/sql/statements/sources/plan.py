@@ -23,13 +23,14 @@ from reclock.sql.planning.definitions import (
     skip_existing,
 )
 from reclock.sql.planning.registry import Skipped, plans, plans_item
-from reclock.sql.statements.sources.define import define_source, upstream_name
+from reclock.sql.statements.sources.define import define_source
 from reclock.sql.statements.sources.guests import check_guest
 from reclock.sql.statements.sources.syntax import (
     CreateSourceStatement,
     CreateSubsourceStatement,
     SubsourceOf,
 )
+from reclock.sql.statements.sources.upstream_tables import upstream_name
 from reclock.sql.statements.views.plan import CreateIndex, default_index
 from reclock.sql.syntax.consumption import tracked_copy
 
