@@ -100,3 +100,27 @@ def test_sizes_are_of_relations_by_name_or_number(session: Session) -> None:
     ]
     with pytest.raises(ReclockError, match='relation "nope" does not exist'):
         values(session, "SELECT pg_relation_size('nope')")
+
+
+@pytest.mark.parametrize(
+    ("variable", "written", "expected"),
+    [
+        ("statement_timeout", "500ms", "500ms"),
+        ("statement_timeout", "1.5s", "1500ms"),
+        ("statement_timeout", "2 min", "2min"),
+        ("statement_timeout", "60min", "1h"),
+        ("statement_timeout", "48h", "2d"),
+        ("statement_timeout", "250", "250ms"),
+        ("lock_timeout", "1500us", "2ms"),
+        ("statement_timeout", "0", "0"),
+        ("lock_timeout", "3000", "3s"),
+        ("max_result_size", "8192kB", "8MB"),
+        ("max_result_size", "3", "3B"),
+        ("max_result_size", "0", "0"),
+    ],
+)
+def test_a_setting_is_shown_in_its_largest_unit(
+    session: Session, variable: str, written: str, expected: str
+) -> None:
+    assert values(session, f"SET {variable} = '{written}'; SHOW {variable}") == [expected]
+    assert values(session, f"SET {variable} = '{expected}'; SHOW {variable}") == [expected]

@@ -19,8 +19,6 @@ from reclock.errors import (
     SqlSyntaxError,
     StatementTimeout,
     TransactionFailed,
-    TransactionModeFixed,
-    TransactionReadOnly,
     UnsupportedSql,
     WriteConflict,
 )
@@ -181,13 +179,6 @@ def test_what_is_set_locally_ends_with_the_block_and_what_is_set_stays(ada: Sess
     )
 
 
-def test_the_isolation_level_of_a_block_is_its_own(ada: Session) -> None:
-    run(ada, "START TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ ONLY")
-    assert run(ada, "SHOW transaction_isolation") == [("serializable",)]
-    run(ada, "COMMIT; BEGIN ISOLATION LEVEL READ COMMITTED")
-    assert run(ada, "SHOW transaction_isolation") == [("strict serializable",)]
-
-
 @pytest.mark.parametrize(
     "mistake", ["SELECT nothing", "SELEC 1", "INSERT INTO a VALUES ('x')", "ROLLBACK TO s"]
 )
@@ -200,12 +191,6 @@ def test_after_a_mistake_the_block_has_failed(ada: Session, bob: Session, mistak
         run(ada, "SELECT 1")
     assert run(ada, "COMMIT") == "ROLLBACK"
     assert (ada.transaction_status, total(bob)) == (TransactionStatus.IDLE, 20)
-
-
-def test_a_read_only_block_writes_nothing(ada: Session) -> None:
-    run(ada, "BEGIN READ ONLY")
-    with pytest.raises(TransactionReadOnly):
-        run(ada, "TRUNCATE a")
 
 
 def test_statements_sent_together_are_one_transaction(ada: Session, bob: Session) -> None:
@@ -414,104 +399,6 @@ def test_the_newest_savepoint_of_a_name_is_meant_until_it_is_released(ada: Sessi
 def test_savepoints_are_of_blocks(ada: Session, text: str) -> None:
     with pytest.raises(ReclockError, match="can only be used in transaction blocks"):
         run(ada, text)
-
-
-def test_a_session_says_once_how_its_transactions_read(ada: Session) -> None:
-    assert run(ada, "SHOW transaction_read_only") == [("off",)]
-    assert (
-        run(
-            ada,
-            "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ ONLY",
-        )
-        == "SET"
-    )
-    assert (
-        run(ada, "SHOW default_transaction_read_only")
-        == run(ada, "SHOW transaction_read_only")
-        == [("on",)]
-    )
-    assert run(ada, "SHOW transaction_isolation") == [("serializable",)]
-    for statement in (
-        "INSERT INTO a VALUES (5, 5)",
-        "CREATE TABLE z (x int)",
-        "BEGIN; DELETE FROM a",
-    ):
-        with pytest.raises(TransactionReadOnly):
-            run(ada, statement)
-    run(ada, "ROLLBACK; BEGIN READ WRITE; INSERT INTO a VALUES (5, 5); COMMIT")
-    run(ada, "SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE; DELETE FROM a WHERE id = 5")
-    assert run(ada, "SELECT count(*) FROM a") == [(1,)]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
-        "SET transaction_isolation = 'serializable'",
-        "SET TRANSACTION READ WRITE",
-        "SET transaction_read_only = off",
-    ],
-)
-@pytest.mark.parametrize("first", ["SELECT count(*) FROM a", "INSERT INTO a VALUES (5, 5)"])
-def test_a_block_that_has_read_or_written_keeps_its_modes(
-    ada: Session, change: str, first: str
-) -> None:
-    access = "READ WRITE" if first.startswith("INSERT") else "READ ONLY"
-    run(ada, f"BEGIN {access}; {first}")
-    if access == "READ WRITE" and "ISOLATION" not in change.upper():
-        run(ada, change)  # it is so already
-    else:
-        with pytest.raises(TransactionModeFixed):
-            run(ada, change)
-    run(ada, f"ROLLBACK; BEGIN {access}; {change}; SELECT count(*) FROM a; {change}; COMMIT")
-
-
-def test_a_block_that_has_read_may_still_give_up_writing(ada: Session) -> None:
-    run(ada, "BEGIN; SELECT count(*) FROM a; SET TRANSACTION READ ONLY")
-    with pytest.raises(TransactionReadOnly):
-        run(ada, "INSERT INTO a VALUES (5, 5)")
-
-
-def test_a_block_may_still_say_that_it_only_reads(ada: Session) -> None:
-    for words in (
-        "SET TRANSACTION READ ONLY",
-        "SET transaction_read_only = on",
-        "SET TRANSACTION NOT DEFERRABLE, READ ONLY",
-    ):
-        run(ada, f"BEGIN; {words}")
-        assert run(ada, "SHOW transaction_read_only") == [("on",)]
-        with pytest.raises(TransactionReadOnly):
-            run(ada, "INSERT INTO a VALUES (5, 5)")
-        run(ada, "ROLLBACK")
-        assert run(ada, "SHOW transaction_read_only") == [("off",)]
-    # as without a block, with a notice
-    assert run(ada, "SET TRANSACTION READ ONLY; INSERT INTO a VALUES (5, 5)") == "INSERT 0 1"
-
-
-@pytest.mark.parametrize(
-    ("variable", "written", "expected"),
-    [
-        ("statement_timeout", "500ms", "500ms"),
-        ("statement_timeout", "1.5s", "1500ms"),
-        ("statement_timeout", "2 min", "2min"),
-        ("statement_timeout", "60min", "1h"),
-        ("statement_timeout", "48h", "2d"),
-        ("statement_timeout", "250", "250ms"),
-        ("lock_timeout", "1500us", "2ms"),
-        ("statement_timeout", "0", "0"),
-        ("lock_timeout", "3000", "3s"),
-        ("max_result_size", "8192kB", "8MB"),
-        ("max_result_size", "3", "3B"),
-        ("max_result_size", "0", "0"),
-    ],
-)
-def test_a_setting_is_shown_in_its_largest_unit(
-    ada: Session, variable: str, written: str, expected: str
-) -> None:
-    run(ada, f"SET {variable} = '{written}'")
-    assert run(ada, f"SHOW {variable}") == [(expected,)]
-    run(ada, f"SET {variable} = '{expected}'")
-    assert run(ada, f"SHOW {variable}") == [(expected,)]
 
 
 def test_what_pools_send_when_a_connection_comes_back(ada: Session) -> None:
