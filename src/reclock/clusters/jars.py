@@ -91,6 +91,36 @@ def fetch(folder: Path, jars: Iterable[Jar]) -> list[Jar]:
 
 def _retrieve(jars: list[Jar], scratch: Path) -> None:
     """Fetch exactly these jars, without their dependencies, in one run of Ivy."""
+    description, settings = scratch / "ivy.xml", scratch / "settings.xml"
+    _module_of(jars).write(description)
+    settings.write_text(_SETTINGS)
+    [ivy] = (spark_folder() / "jars").glob("ivy-*.jar")
+    options = {
+        "-cache": scratch / "cache",
+        "-settings": settings,
+        "-ivy": description,
+        "-retrieve": f"{scratch}/[artifact]-[revision](-[classifier]).[ext]",
+    }
+    command = [java(), "-jar", str(ivy)]
+    for option, value in options.items():
+        command += [option, str(value)]
+    command += ["-types", *sorted({jar.extension for jar in jars})]
+    try:
+        outcome = subprocess.run(command, capture_output=True, text=True)
+    except FileNotFoundError:
+        raise ConfigurationError(
+            "java is not installed", hint="install a Java 17 runtime, or set JAVA_HOME"
+        ) from None
+    absent = [jar.file_name for jar in jars if not (scratch / jar.file_name).is_file()]
+    if outcome.returncode or absent:
+        tail = (outcome.stdout + outcome.stderr).strip().splitlines()[-5:]
+        raise ConfigurationError(
+            f"jars could not be fetched: {', '.join(absent)}", detail="; ".join(tail)
+        )
+
+
+def _module_of(jars: list[Jar]) -> ElementTree.ElementTree[ElementTree.Element]:
+    """Ivy's description of a module that depends on these jars."""
     module = ElementTree.Element(
         "ivy-module", {"version": "2.0", "xmlns:m": "http://ant.apache.org/ivy/maven"}
     )
@@ -114,40 +144,7 @@ def _retrieve(jars: list[Jar], scratch: Path) -> None:
                 "m:classifier": jar.classifier,
             }
             ElementTree.SubElement(dependency, "artifact", extra)
-    description, settings = scratch / "ivy.xml", scratch / "settings.xml"
-    ElementTree.ElementTree(module).write(description)
-    settings.write_text(_SETTINGS)
-    [ivy] = (spark_folder() / "jars").glob("ivy-*.jar")
-    command = [
-        java(),
-        "-jar",
-        str(ivy),
-        "-cache",
-        str(scratch / "cache"),
-        "-settings",
-        str(settings),
-        "-ivy",
-        str(description),
-    ]
-    types = sorted({jar.extension for jar in jars})
-    command += [
-        "-retrieve",
-        f"{scratch}/[artifact]-[revision](-[classifier]).[ext]",
-        "-types",
-        *types,
-    ]
-    try:
-        outcome = subprocess.run(command, capture_output=True, text=True)
-    except FileNotFoundError:
-        raise ConfigurationError(
-            "java is not installed", hint="install a Java 17 runtime, or set JAVA_HOME"
-        ) from None
-    absent = [jar.file_name for jar in jars if not (scratch / jar.file_name).is_file()]
-    if outcome.returncode or absent:
-        tail = (outcome.stdout + outcome.stderr).strip().splitlines()[-5:]
-        raise ConfigurationError(
-            f"jars could not be fetched: {', '.join(absent)}", detail="; ".join(tail)
-        )
+    return ElementTree.ElementTree(module)
 
 
 _SETTINGS = """<ivysettings>
