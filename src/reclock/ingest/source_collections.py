@@ -197,48 +197,56 @@ class SourceCollections:
         collection. Outputs in ``failed`` fail from ``at`` on, those ``revived`` have rows again,
         and late outputs begin. Dropped outputs are left out."""
         for name, failure in failed.items():
-            output = self.outputs[name]
-            if not _is_committed(self.group, output, at):
-                version = output.pin()
-                error = OutputFailed(failure.message, detail=failure.detail)
-                output.seal(
-                    expected_upper=version.upper,
-                    new_upper=Timestamp(at + 1),
-                    errors=with_error(version.errors, at, error, is_first=False),
-                )
+            self._seal(self.outputs[name], at, failure)
         begun_outputs = self.begun_by(increments)
-        for name in [
-            name
-            for name in dict.fromkeys((*staged, *begun_outputs, *revived))
-            if name in self.outputs
-        ]:
-            output, files = self.outputs[name], staged.get(name, ())
+        for name in dict.fromkeys((*staged, *begun_outputs, *revived)):
+            if name not in self.outputs:
+                continue
+            output = self.outputs[name]
             if _is_committed(self.group, output, at):
                 continue
-            begins = at if name in begun_outputs else None
             try:
                 output.append_files(
-                    files,
+                    staged.get(name, ()),
                     expected_upper=output.upper(),
                     new_upper=Timestamp(at + 1),
-                    begins=begins,
+                    begins=at if name in begun_outputs else None,
                     errors=with_answer(output.pin().errors, at) if name in revived else None,
                 )
             except UpperMismatch:
                 if not _is_committed(self.group, output, at):
                     raise
         if self.evidence is not None and not _is_committed(self.group, self.evidence, at):
-            _, bound = self.read_bound()
-            replaced = [increment for increment in increments if increment.partition in bound]
-            changes = [
-                (self._evidence_row(increment.partition, *bound[increment.partition]), -1)
-                for increment in replaced
-            ]
-            changes += [
-                (self._evidence_row(increment.partition, increment.upper, *increment.evidence), 1)
-                for increment in increments
-            ]
+            changes = self._evidence_changes(increments)
             _append(self.group, self.evidence, _updates(self.evidence, changes, at), at)
+
+    def _seal(self, output: Collection, at: Timestamp, failure: FailureReason) -> None:
+        """Let the output fail from ``at`` on, unless that is committed."""
+        if _is_committed(self.group, output, at):
+            return
+        version = output.pin()
+        error = OutputFailed(failure.message, detail=failure.detail)
+        output.seal(
+            expected_upper=version.upper,
+            new_upper=Timestamp(at + 1),
+            errors=with_error(version.errors, at, error, is_first=False),
+        )
+
+    def _evidence_changes(
+        self, increments: Sequence[Increment]
+    ) -> list[tuple[tuple[object, ...], int]]:
+        """The rows of evidence that these increments replace, and their own."""
+        _, bound = self.read_bound()
+        replaced = [increment for increment in increments if increment.partition in bound]
+        changes = [
+            (self._evidence_row(increment.partition, *bound[increment.partition]), -1)
+            for increment in replaced
+        ]
+        changes += [
+            (self._evidence_row(increment.partition, increment.upper, *increment.evidence), 1)
+            for increment in increments
+        ]
+        return changes
 
     def begun_by(self, increments: Iterable[Increment]) -> list[str]:
         """The outputs that begin with a step of these increments
