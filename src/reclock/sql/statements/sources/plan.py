@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -74,25 +75,7 @@ def create_source(
     normal = tracked_copy(node)
     source = define_source(normal, catalog, session)
     check_guest(source, catalog)
-    progress = node.args.get("progress")
-    if progress is not None:
-        progress_name = (
-            catalog.locate(parts(progress), session)
-            if len(parts(progress)) > 1
-            else name.sibling(fold(progress.this))
-        )
-        if progress_name.scope != name.scope:
-            raise InvalidOption(
-                "a progress relation belongs to the schema of its source",
-                hint=f"write {identifier(progress_name.item).sql()}",
-            )
-        if progress_name == name:
-            raise DuplicateObject("source", str(name))
-        check_free(progress_name, catalog)
-    else:
-        progress_name = catalog.free_name(
-            name.sibling(f"{name.item}_progress"), also_taken=[name.item]
-        )
+    progress_name = _progress_name(node, name, catalog, session)
     index = None
     if node.args.get("materialized"):
         taken_names = [name.item, progress_name.item]
@@ -107,18 +90,52 @@ def create_source(
         normal.args["connector"].set("pattern", exp.Literal.string(source.connector.pattern))
     subsources = _subsources(node, name, source, catalog, session)
     if source.subsources:
-        normal.set("all_tables", None)
-        table_clauses = {upstream_name(table): table for table in normal.args.get("tables") or ()}
-        tables = []
-        for table, subsource in zip(source.subsources, subsources, strict=True):
-            part = table_clauses.get(table) or SubsourceOf(this=identifier(table))
-            is_default = subsource.name == name.sibling(table.rpartition(".")[2])
-            part.set("alias", None if is_default else subsource.name.to_table())
-            tables.append(part)
-        normal.set("tables", tables)
+        _name_tables(normal, name, source, subsources)
     return CreateSource(
         name, definition_text(normal), source, progress_name, index, subsources, source.depends_on
     )
+
+
+def _progress_name(
+    node: CreateSourceStatement, name: QualifiedName, catalog: PlannerCatalog, session: SessionNames
+) -> QualifiedName:
+    """The name of the source's progress relation, by default a free one after the source's."""
+    progress = node.args.get("progress")
+    if progress is None:
+        default = name.sibling(f"{name.item}_progress")
+        return catalog.free_name(default, also_taken=[name.item])
+    progress_name = (
+        catalog.locate(parts(progress), session)
+        if len(parts(progress)) > 1
+        else name.sibling(fold(progress.this))
+    )
+    if progress_name.scope != name.scope:
+        raise InvalidOption(
+            "a progress relation belongs to the schema of its source",
+            hint=f"write {identifier(progress_name.item).sql()}",
+        )
+    if progress_name == name:
+        raise DuplicateObject("source", str(name))
+    check_free(progress_name, catalog)
+    return progress_name
+
+
+def _name_tables(
+    normal: CreateSourceStatement,
+    name: QualifiedName,
+    source: SourceDefinition,
+    subsources: Sequence[CreateSubsource],
+) -> None:
+    """Write every table of the source into ``normal``, with the name of its subsource."""
+    normal.set("all_tables", None)
+    table_clauses = {upstream_name(table): table for table in normal.args.get("tables") or ()}
+    tables = []
+    for table, subsource in zip(source.subsources, subsources, strict=True):
+        part = table_clauses.get(table) or SubsourceOf(this=identifier(table))
+        is_default = subsource.name == name.sibling(table.rpartition(".")[2])
+        part.set("alias", None if is_default else subsource.name.to_table())
+        tables.append(part)
+    normal.set("tables", tables)
 
 
 @plans(CreateSubsourceStatement)
