@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlglot import exp
@@ -40,30 +40,8 @@ def define_sequence(
     increment = _number(arguments.get("increment"), old.increment if old is not None else 1)
     if increment == 0:
         raise InvalidSequence("INCREMENT must not be zero")
-    lowest, highest = _limits(type)
-    is_ascending = increment > 0
-    default_bounds = (1, highest) if is_ascending else (lowest, -1)
-    old_bounds: tuple[int | None, int | None] = (None, None)
-    if old is not None:
-        # a bound that was the limit of the old type is that of the new one
-        limits = dict(zip(_limits(old.type), (lowest, highest), strict=True))
-        minimum, maximum = old.minimum, old.maximum
-        old_bounds = limits.get(minimum, minimum), limits.get(maximum, maximum)
-    bounds = [
-        default
-        if arguments.get(name) is False or (arguments.get(name) is None and before is None)
-        else _number(arguments.get(name), before or 0)
-        for name, default, before in zip(
-            ("minimum", "maximum"), default_bounds, old_bounds, strict=True
-        )
-    ]
-    minimum, maximum = bounds
-    for word, bound in (("MINVALUE", minimum), ("MAXVALUE", maximum)):
-        if not lowest <= bound <= highest:
-            raise InvalidSequence(f"{word} ({bound}) is out of range for sequence data type {type}")
-    if minimum >= maximum:
-        raise InvalidSequence(f"MINVALUE ({minimum}) must be less than MAXVALUE ({maximum})")
-    default_start = old.start if old is not None else minimum if is_ascending else maximum
+    minimum, maximum = _bounds(arguments, type, old, is_ascending=increment > 0)
+    default_start = old.start if old is not None else minimum if increment > 0 else maximum
     start = _number(arguments.get("start"), default_start)
     _check_within("START", start, minimum, maximum)
     cache = _number(arguments.get("cache"), old.cache if old is not None else 1)
@@ -80,6 +58,37 @@ def define_sequence(
         bool(is_cyclic) if is_cyclic is not None else old is not None and old.is_cyclic,
         _owner(options, old),
     )
+
+
+def _bounds(
+    arguments: Mapping[str, Any],
+    type: ScalarType,
+    old: SequenceDefinition | None,
+    *,
+    is_ascending: bool,
+) -> tuple[int, int]:
+    """The least and the greatest value."""
+    lowest, highest = _limits(type)
+    default_bounds = (1, highest) if is_ascending else (lowest, -1)
+    old_bounds: tuple[int | None, int | None] = (None, None)
+    if old is not None:
+        # a bound that was the limit of the old type is that of the new one
+        limits = dict(zip(_limits(old.type), (lowest, highest), strict=True))
+        old_bounds = limits.get(old.minimum, old.minimum), limits.get(old.maximum, old.maximum)
+    minimum, maximum = (
+        default
+        if arguments.get(name) is False or (arguments.get(name) is None and before is None)
+        else _number(arguments.get(name), before or 0)
+        for name, default, before in zip(
+            ("minimum", "maximum"), default_bounds, old_bounds, strict=True
+        )
+    )
+    for word, bound in (("MINVALUE", minimum), ("MAXVALUE", maximum)):
+        if not lowest <= bound <= highest:
+            raise InvalidSequence(f"{word} ({bound}) is out of range for sequence data type {type}")
+    if minimum >= maximum:
+        raise InvalidSequence(f"MINVALUE ({minimum}) must be less than MAXVALUE ({maximum})")
+    return minimum, maximum
 
 
 def _limits(type: ScalarType) -> tuple[int, int]:
