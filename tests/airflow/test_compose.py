@@ -4,14 +4,19 @@ its settings real."""
 from __future__ import annotations
 
 import base64
+import json
 import re
 import shutil
 import subprocess
+import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 import yaml
+from airflow.api_fastapi.core_api.datamodels.monitor import HealthInfoResponse
 
 from reclock.config import Settings
 
@@ -27,10 +32,12 @@ def services() -> dict[str, dict[str, Any]]:
     return compose
 
 
-def test_images_are_pinned(services: dict[str, dict[str, Any]]) -> None:
+def test_images_are_pinned_by_their_digests(services: dict[str, dict[str, Any]]) -> None:
     base = re.findall(r"^FROM (\S+)", (DOCKER / "Dockerfile").read_text(), re.MULTILINE)
-    for image in [*base, *(service["image"] for service in services.values())]:
-        assert re.search(r":[\w.-]*\d+\.\d+[\w.-]*$|:RELEASE\.\d{4}-", image), image
+    images = {*base, *(service["image"] for service in services.values())}
+    [ours] = {image for image in images if image.startswith("reclock:")}
+    for image in images - {ours}:
+        assert re.fullmatch(r"[\w/]+:[\w.-]*\d[\w.-]*@sha256:[0-9a-f]{64}", image), image
 
 
 def test_what_is_published_is_on_loopback(services: dict[str, dict[str, Any]]) -> None:
@@ -72,6 +79,52 @@ def test_what_keeps_running_is_not_root_and_has_no_capabilities(
         if service.get("restart") == "unless-stopped":
             assert service["user"].split(":")[0] not in ("root", "0"), name
             assert service["cap_drop"] == ["ALL"], name
+
+
+def test_what_keeps_running_has_a_limit_of_memory_and_is_probed(
+    services: dict[str, dict[str, Any]],
+) -> None:
+    running = {k: v for k, v in services.items() if v.get("restart") == "unless-stopped"}
+    assert all("mem_limit" in service for service in running.values())
+    unprobed = {name for name, service in running.items() if "healthcheck" not in service}
+    assert unprobed == {"spark-master", "spark-worker", "backup"}
+
+
+@pytest.mark.parametrize(("status", "code"), [("healthy", 0), ("unhealthy", 1), (None, 1)])
+def test_a_process_of_airflow_is_ready_if_airflow_calls_it_healthy(
+    services: dict[str, dict[str, Any]], status: str | None, code: int
+) -> None:
+    """The answer is that of Airflow's own route for monitoring."""
+    _, python, script, _, component = services["airflow-triggerer"]["healthcheck"]["test"]
+    assert (python, Path(script).name, component) == ("python", "is_ready.py", "triggerer")
+    health = {"metadatabase": {"status": "healthy"}, component: {"status": status}}
+
+    class Health(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps(health).encode())
+
+    with HTTPServer(("127.0.0.1", 0), Health) as server:
+        thread = Thread(target=server.handle_request)
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_port}/api/v2/monitor/health"
+        ready = subprocess.run([sys.executable, DOCKER / "is_ready.py", url, component])
+        thread.join()
+    assert ready.returncode == code
+
+
+def test_the_probes_ask_for_components_that_airflow_knows(
+    services: dict[str, dict[str, Any]],
+) -> None:
+    probes = [
+        service["healthcheck"]["test"]
+        for name, service in services.items()
+        if name.startswith("airflow-")
+    ]
+    fields = set(HealthInfoResponse.model_fields)
+    assert fields == {probe[-1] for probe in probes}
+    assert all(probe[-2].endswith(":8080/api/v2/monitor/health") for probe in probes)
 
 
 def test_settings_are_those_of_the_package_and_no_secret_is_written_down(

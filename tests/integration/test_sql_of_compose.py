@@ -18,7 +18,7 @@ import psycopg
 import pytest
 import yaml
 from fixtures.ports import free_port
-from fixtures.waiting import PATIENCE_S
+from fixtures.waiting import PATIENCE_S, eventually
 
 from reclock.airflow.warm import WarmProcess, WarmProcessGone, WarmProcessRefuses
 
@@ -150,3 +150,30 @@ def test_it_does_not_listen_before_there_are_a_certificate_and_a_password(compos
     ]
     compose.run(making.split())
     assert "roles without a password: reclock" in compose.refusal()
+
+
+def test_each_folder_of_the_backup_service_can_be_restored(
+    compose: Compose, tmp_path: Path
+) -> None:
+    compose.run(["reclock", "init"])
+    compose.run(
+        ["reclock", "sql", "-c", "CREATE TABLE t (id int)", "-c", "INSERT INTO t VALUES (7)"]
+    )
+    backups = tmp_path / "backups"
+    partial, old = backups / "unfinished" / "left", backups / "2020-01-01T000000"
+    partial.mkdir(parents=True)
+    old.mkdir()
+    os.utime(old, (0, 0))
+    words = [compose.here(word) for word in compose.services["backup"]["command"]]
+    environment = compose.environment({"BACKUP_EVERY": "1h", "BACKUP_DAYS": "14"})
+    with subprocess.Popen([*words[:-1], str(backups)], env=environment) as process:
+        eventually(lambda: not old.exists())
+        process.terminate()
+    [folder] = backups.iterdir()
+    assert folder.name.startswith("20")
+    restored = Compose(tmp_path / "restored", compose.services)
+    restored.run(["reclock", "restore", str(folder), "--home", str(restored.home)])
+    environment = restored.environment({})
+    query = ["reclock", "sql", "--format", "csv", "-c", "SELECT id FROM t"]
+    rows = subprocess.run(query, env=environment, check=True, capture_output=True, text=True)
+    assert rows.stdout.split() == ["id", "7"]
