@@ -89,6 +89,36 @@ TYPES = """
     SELECT lower(c), upper(d) FROM letters ORDER BY d
 """
 
+SEARCHED = """
+    CREATE SCHEMA paints; CREATE TYPE paints.shade AS ENUM ('dark', 'light');
+    CREATE TYPE paints.mixture AS (parts int); CREATE DOMAIN paints."Odd Name" AS int;
+    CREATE TYPE public.ink AS (x int, y text);
+    CREATE TABLE public.painted (e paints.shade, s paints.shade[], i public.ink, d paints."Odd Name", v varchar(5));
+    SELECT attname::text, format_type(atttypid, atttypmod) FROM pg_attribute
+        WHERE attrelid = 'public.painted'::regclass AND attnum > 0 ORDER BY attnum;
+    SET search_path = public, paints;
+    SELECT pg_typeof('dark'::paints.shade)::text, pg_typeof(ARRAY['dark'::shade])::text,
+        pg_typeof(ROW(1)::mixture)::text, pg_typeof(1::"Odd Name")::text, 'shade'::regtype::text,
+        format_type('shade'::regtype, NULL);
+    CREATE TYPE public.shade AS ENUM ('none');
+    SELECT pg_typeof('dark'::paints.shade)::text, pg_typeof('none'::shade)::text,
+        pg_type_is_visible('paints.shade'::regtype), pg_type_is_visible('public.shade'::regtype);
+    SET search_path = paints;
+    SELECT pg_typeof('dark'::shade)::text, pg_typeof(NULL::public.ink)::text,
+        pg_typeof(ARRAY[NULL::public.ink])::text;
+    SELECT attname::text, format_type(atttypid, atttypmod) FROM pg_attribute
+        WHERE attrelid = 'public.painted'::regclass AND attnum > 0 ORDER BY attnum;
+    SET search_path = public;
+    INSERT INTO painted (v) VALUES ('a');
+    SELECT pg_typeof(v)::text, pg_typeof(v || 'x')::text, pg_typeof(upper(v))::text,
+        pg_typeof(coalesce(v, 'x'))::text FROM painted;
+    SELECT pg_typeof(max(v))::text FROM painted;
+    SELECT 0::regclass::text, 0::regtype::text, 0::regrole::text, 0::regnamespace::text,
+        NULL::oid::regclass::text;
+    DROP TABLE painted; DROP TYPE ink; DROP TYPE shade;
+    DROP DOMAIN paints."Odd Name"; DROP SCHEMA paints CASCADE
+"""
+
 SETTINGS = """
     SELECT current_setting('search_path'), current_setting('nothing', true), current_setting(NULL);
     SELECT current_setting('nothing');
@@ -115,7 +145,7 @@ def test_privileges_are_found_and_refused_as_in_postgresql(
     assert_same_answers(ours, theirs, PRIVILEGES, messages={"22023"}, details=())
 
 
-@pytest.mark.parametrize("script", [TYPES, SETTINGS])
+@pytest.mark.parametrize("script", [TYPES, SEARCHED, SETTINGS])
 def test_types_and_settings_are_named_as_in_postgresql(
     ours: psycopg.Connection, theirs: psycopg.Connection, script: str
 ) -> None:

@@ -411,5 +411,6 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
         "mz_view_definitions",
         "mz_index_definitions",
         "mz_visible_relations",
+        "mz_type_names",
     ),
 )

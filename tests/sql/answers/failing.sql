@@ -340,3 +340,8 @@ SELECT ntile(a - 1) OVER (ORDER BY g) FROM t
 SELECT nth_value(b, a - 2) OVER (ORDER BY g) FROM t
 SELECT ntile(2::bigint) OVER (ORDER BY g) FROM t
 SELECT nth_value(a, g) OVER (ORDER BY g) FROM t
+SELECT repeat('x', 2000000000)
+SELECT length(repeat(b, 500000000)) FROM t
+SELECT repeat('ä', 536870910)
+SELECT lpad('x', 2000000000)
+SELECT rpad(b, 268435455, 'ab') FROM t

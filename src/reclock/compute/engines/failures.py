@@ -63,13 +63,7 @@ def failure(error: BaseException, text: str, *, is_of_data: bool) -> ReclockErro
             return InternalError(raised[2])
         if raised[1] == NegativeMultiplicity.sqlstate:
             return NegativeMultiplicity()
-        if raised[1] == "54000":
-            return EvaluationError(raised[2], sqlstate=raised[1], hint=RECURSION_HINT)
-        return EvaluationError(
-            raised[2],
-            sqlstate=raised[1],
-            hint=DIGITS_HINT if "digits after the decimal point" in raised[2] else None,
-        )
+        return EvaluationError(raised[2], sqlstate=raised[1], hint=_hint(raised[2]))
     first = text.strip().splitlines()[0] if text.strip() else type(error).__name__
     if is_of_data:
         for pattern, sqlstate, message in _PATTERNS:
@@ -80,6 +74,13 @@ def failure(error: BaseException, text: str, *, is_of_data: bool) -> ReclockErro
                     message, detail=detail if is_more else None, sqlstate=sqlstate
                 )
     return InternalError("a plan failed in its engine", detail=first)
+
+
+def _hint(message: str) -> str | None:
+    """The hint of an error that a plan raised with this message."""
+    if "digits after the decimal point" in message:
+        return DIGITS_HINT
+    return RECURSION_HINT if message.startswith("recursive query ") else None
 
 
 def _plain(text: str) -> str:

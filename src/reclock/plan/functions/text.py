@@ -123,12 +123,37 @@ def _cut_name(engine: str) -> Writer:
     return write
 
 
+_MOST_BYTES = 1_073_741_819
+"""The bytes of the longest text that ``repeat`` makes, as PostgreSQL has it."""
+_MOST_PADDED = _MOST_BYTES // 4
+"""The characters of the longest text that ``lpad`` makes, however few bytes they have."""
+
+
+def _within_size(engine: str, number: str, is_too_large: str) -> str:
+    """The number, or an error where ``is_too_large``. It is the argument that is checked: an engine
+    may compute a function of constants even if no row takes its branch of a CASE."""
+    too_large = raised(engine, "54000", "'requested length too large'")
+    return f"(CASE WHEN {is_too_large} THEN {too_large} ELSE {number} END)"
+
+
+def _repeated(engine: str) -> Writer:
+    bytes = "strlen" if engine == "duckdb" else "octet_length"
+
+    def write(site: Site) -> str:
+        text, times = site.arguments
+        is_too_large = f"{times} > 0 AND CAST({bytes}({text}) AS BIGINT) * {times} > {_MOST_BYTES}"
+        return f"repeat({text}, {_within_size(engine, times, is_too_large)})"
+
+    return write
+
+
 def _padded(function: str, engine: str) -> Writer:
     def write(site: Site) -> str:
         text, length = site.arguments[:2]
         fill = site.arguments[2] if len(site.arguments) == 3 else "' '"
         short = f"substring({text}, 1, {length})"
-        padded = f"{function}({text}, {length}, {fill})"
+        is_too_large = f"{length} > {_MOST_PADDED}"
+        padded = f"{function}({text}, {_within_size(engine, length, is_too_large)}, {fill})"
         return (
             f"(CASE WHEN {length} <= 0 THEN substring({text}, 1, 0) WHEN {fill} = '' THEN "
             f"{short} ELSE {padded} END)"
@@ -316,7 +341,13 @@ scalar(
     duckdb="starts_with({0}, {1})",
     spark="startswith({0}, {1})",
 )
-scalar("repeat", "The text so many times.", exact(((TEXT, INTEGER), TEXT)), "repeat({0}, {1})")
+scalar(
+    "repeat",
+    "The text so many times.",
+    exact(((TEXT, INTEGER), TEXT)),
+    duckdb=_repeated("duckdb"),
+    spark=_repeated("spark"),
+)
 scalar(
     "reverse",
     "The characters in reverse order.",

@@ -53,10 +53,12 @@ _BYTES = "coalesce((SELECT size_bytes FROM mz_internal.mz_relation_sizes WHERE o
 
 
 def _named(relation: str, column: str, prefix: str = "") -> str:
-    """The text of an object id: the name of the object if it exists, else the number."""
+    """The text of an object id: the name of the object if it exists, else the number; a hyphen if
+    it is 0, which is no object."""
     return (
+        "CASE WHEN argument1::oid = 0 THEN '-' ELSE "
         f"coalesce((SELECT {prefix}{column} FROM {relation} WHERE oid = argument1::oid), "
-        "argument1::oid::text)"
+        "argument1::oid::text) END"
     )
 
 
@@ -79,9 +81,9 @@ _TYPE_NAME = """CASE WHEN argument1 = 0 THEN '-' WHEN argument1 IS NOT NULL THEN
         WHEN of_oid IN (16, 20, 21, 23, 700, 701, 1186) THEN name
         ELSE name || '(' || argument2::text || ')'
     END || brackets
-    FROM (SELECT oid, CASE WHEN sql_name LIKE '%[]' THEN element_oid ELSE oid END AS of_oid,
-        rtrim(sql_name, '[]') AS name, CASE WHEN sql_name LIKE '%[]' THEN '[]' ELSE '' END AS brackets
-        FROM mz_internal.mz_types) AS types
+    FROM (SELECT oid, base_oid AS of_oid, rtrim(shown_name, '[]') AS name,
+        CASE WHEN shown_name LIKE '%[]' THEN '[]' ELSE '' END AS brackets
+        FROM mz_internal.mz_type_names) AS types
     WHERE oid = argument1), '???') END"""
 """The name of a type with the modifier that ``pg_attribute`` has of a column; of a type of arrays
 with that of its elements."""
@@ -125,7 +127,7 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
     "regnamespace_name": ((REGNAMESPACE,), 1, _named("pg_catalog.pg_namespace", "nspname")),
     "regproc_name": ((REGPROC,), 1, _named("pg_catalog.pg_proc", "proname")),
     "regrole_name": ((REGROLE,), 1, _named("pg_catalog.pg_roles", "rolname")),
-    "regtype_name": ((REGTYPE,), 1, _named("mz_internal.mz_types", "sql_name")),
+    "regtype_name": ((REGTYPE,), 1, _named("mz_internal.mz_type_names", "shown_name")),
     "pg_get_userbyid": (
         (OID,),
         1,
@@ -140,10 +142,14 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
         1,
         "(SELECT is_visible FROM mz_internal.mz_visible_relations WHERE oid = argument1)",
     ),
+    "pg_type_is_visible": (
+        (OID,),
+        1,
+        "(SELECT is_visible FROM mz_internal.mz_type_names WHERE oid = argument1)",
+    ),
     **{
         f"pg_{kind}_is_visible": ((OID,), 1, _is_searched(relation, schema))
         for kind, relation, schema in (
-            ("type", "pg_type", "typnamespace"),
             ("function", "pg_proc", "pronamespace"),
             ("collation", "pg_collation", "collnamespace"),
             ("opclass", "pg_opclass", "opcnamespace"),

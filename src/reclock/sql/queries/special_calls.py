@@ -19,6 +19,7 @@ from reclock.algebra.relations import (
     REGROLE,
     REGTYPE,
     TEXT,
+    ScalarType,
     TypeName,
     array,
 )
@@ -252,9 +253,11 @@ def _pg_typeof(called: Called) -> TypedExpr | None:
         return Literal(str(value.type.unconstrained), TEXT)
     if value.type is None:
         return Literal("unknown", TEXT)
-    written = _written_type(node) or full_name(value.type)
+    is_aggregate = has(value, AggregateCall)
+    column_type = None if is_aggregate else _varchar_name(value.type)
+    written = _written_type(node) or column_type or full_name(value.type)
     type = called.context.subqueries.object_id(Literal(written, TEXT), REGTYPE)
-    if not has(value, AggregateCall):
+    if not is_aggregate:
         return type
     return Case(((is_null(value), type),), type, REGTYPE)  # it is still an aggregate
 
@@ -264,6 +267,13 @@ def _written_type(node: exp.Expr) -> str | None:
     cast_to = node.unnest().args.get("to") if isinstance(node.unnest(), exp.Cast) else None
     limit = None if cast_to is None else text_limit(cast_to)
     return None if limit is None else limit.type_name
+
+
+def _varchar_name(type: ScalarType) -> str | None:
+    """The name of ``varchar`` or of its arrays, if that is the type."""
+    if not type.base.is_varchar or type.domain is not None:
+        return None
+    return "varchar[]" if type.dimensions else "varchar"
 
 
 @_plans(*ENUM_FUNCTIONS)
