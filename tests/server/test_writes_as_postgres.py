@@ -244,6 +244,38 @@ EXECUTED = """
     DEALLOCATE p
 """
 
+INSERTED_PARTS = """
+    CREATE TYPE money_of AS (p int, q numeric(6,2), y text); CREATE TYPE deeper AS (c money_of, n int);
+    CREATE TABLE purses (a int, c money_of, d money_of, l int[], e deeper, z int DEFAULT 7);
+    INSERT INTO purses (a, c.p, c.q) VALUES (1, 2, 3);
+    INSERT INTO purses (c.q, a) VALUES (2, 3), (4.567, 5);
+    INSERT INTO purses (c.q, a) SELECT 7, 8;
+    INSERT INTO purses (c.q, d.y) SELECT 7, 'y';
+    INSERT INTO purses (z, c.q) VALUES (DEFAULT, 1) RETURNING c::text, z;
+    INSERT INTO purses (l[1], l[2]) VALUES (4, 5), (6, 7);
+    INSERT INTO purses (e.c.y, e.n) VALUES ('x', '5');
+    INSERT INTO purses (c.q, a) SELECT a, a + 1 FROM purses WHERE a > 3 RETURNING a, (c).q;
+    SELECT a, c::text, d::text, l, e::text, z FROM purses ORDER BY a, c, l, e;
+    INSERT INTO purses (c.q, c) VALUES (7, NULL);
+    INSERT INTO purses (c, c.q) VALUES (NULL, 7);
+    INSERT INTO purses (a, a) VALUES (1, 2);
+    INSERT INTO purses (c.nope) VALUES (7);
+    INSERT INTO purses (a.nope) VALUES (7);
+    INSERT INTO purses (nope.nope) VALUES (7);
+    INSERT INTO purses (c.q) VALUES (DEFAULT);
+    INSERT INTO purses (l[1]) VALUES (DEFAULT);
+    INSERT INTO purses (c.p) VALUES ('x');
+    INSERT INTO purses (c.q, a) VALUES (1);
+    INSERT INTO purses (c.q) VALUES (1, 2);
+    CREATE TABLE keyed_purses (k int PRIMARY KEY, c money_of);
+    PREPARE put (int, int) AS INSERT INTO keyed_purses (k, c.p) VALUES ($1, $2);
+    EXECUTE put (1, 2);
+    EXECUTE put (3, 4);
+    DEALLOCATE put;
+    INSERT INTO keyed_purses (k, c.p) VALUES (1, 5) ON CONFLICT (k) DO UPDATE SET c.q = (excluded.c).p;
+    WITH w AS (SELECT 9 AS n) INSERT INTO keyed_purses (k, c.p) SELECT n, n FROM w RETURNING k, c::text;
+    SELECT k, c::text FROM keyed_purses ORDER BY k
+"""
 
 MESSAGES = ("23502", "23505", "23514", "21000", "42P10")
 """SQLSTATEs whose messages are PostgreSQL's."""
@@ -254,6 +286,7 @@ MESSAGES = ("23502", "23505", "23514", "21000", "42P10")
     [
         *(KEYS, OTHER_KEYS, ELEMENTS, ON_CONFLICT, UPDATE, TYPES, EXECUTED),
         *(ARRAYS, WORDS_OF_TIME, WIDE_NUMBERS, QUERIES_IN_PARENTHESES, FORMS, CHANGED, SEQUENCES),
+        INSERTED_PARTS,
     ],
 )
 def test_statements_answer_as_in_postgresql(

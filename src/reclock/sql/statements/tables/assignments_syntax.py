@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import TokenType
 
-from reclock.errors import SqlSyntaxError, UnsupportedSql
+from reclock.errors import SqlSyntaxError
 from reclock.sql.syntax.expressions import QUERY_STARTS
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.writing import generates
@@ -20,13 +20,24 @@ class Assignment(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "parts": False, "value": True}
 
 
-@generates(Assignment)
-def _write(write: Generator, node: exp.Expression) -> str:
+class InsertedPart(exp.Expression):
+    """What an INSERT gives a value: the ``parts``, fields and subscripts, of the column ``this``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "parts": True}
+
+
+@generates(InsertedPart)
+def _write_target(write: Generator, node: exp.Expression) -> str:
     parts = "".join(
         f".{write.sql(part)}" if isinstance(part, exp.Identifier) else f"[{write.sql(part)}]"
         for part in node.args.get("parts") or ()
     )
-    return f"{write.sql(node, 'this')}{parts} = {write.sql(node, 'value')}"
+    return f"{write.sql(node, 'this')}{parts}"
+
+
+@generates(Assignment)
+def _write(write: Generator, node: exp.Expression) -> str:
+    return f"{_write_target(write, node)} = {write.sql(node, 'value')}"
 
 
 def assignments(parser: StatementParser) -> list[Assignment]:
@@ -54,7 +65,7 @@ def _assignments(parser: StatementParser) -> list[Assignment]:
     ]
 
 
-def _target(parser: StatementParser) -> dict[str, object]:
+def _target(parser: StatementParser) -> dict[str, Any]:
     """A column, and the fields and subscripts that follow."""
     name, parts = parser.name(), list[exp.Expr]()
     while True:
@@ -68,15 +79,10 @@ def _target(parser: StatementParser) -> dict[str, object]:
             return {"this": name, "parts": parts or None}
 
 
-def inserted_column(parser: StatementParser) -> exp.Identifier:
-    """The name of a column. Raises ``UnsupportedSql`` for a field of it, or an element."""
-    name = parser.name()
-    if parser.sees_token(TokenType.DOT) or parser.sees_token(TokenType.L_BRACKET):
-        raise UnsupportedSql(
-            f'a part of column "{name.name}" cannot be inserted',
-            hint="insert a whole value, such as ROW(1, 'x')",
-        )
-    return name
+def inserted_column(parser: StatementParser) -> exp.Expr:
+    """The name of a column, or an ``InsertedPart`` of it."""
+    target = _target(parser)
+    return InsertedPart(**target) if target["parts"] else target["this"]
 
 
 def _columns_of(query: exp.Expr, count: int) -> list[exp.Expr]:

@@ -21,6 +21,7 @@ from reclock.sql.queries.limits import NoSubqueries
 from reclock.sql.queries.planned import Planned
 from reclock.sql.queries.scope import Scope
 from reclock.sql.session_zone import planned_in
+from reclock.sql.statements.tables.inserted_parts import has_inserted_parts
 from reclock.sql.statements.tables.modify_plan import Modify
 from reclock.sql.statements.tables.modify_syntax import InsertStatement
 
@@ -52,6 +53,7 @@ class InsertTemplate:
             or modify.returning is not None
             or modify.on_conflict is not None
             or node.args.get("overriding")
+            or has_inserted_parts(node)
             or not isinstance(node.args.get("query"), exp.Values)
         ):
             return None

@@ -46,6 +46,7 @@ from reclock.sql.statements.tables.generated import (
     is_identity,
     without_sequences,
 )
+from reclock.sql.statements.tables.inserted_parts import has_inserted_parts, with_whole_columns
 from reclock.sql.statements.tables.matching import matching, returned_of_others
 from reclock.sql.statements.tables.modify_syntax import (
     DeleteStatement,
@@ -89,6 +90,8 @@ def plan_insert(node: InsertStatement, context: Context) -> Modify:
     table = table_named(node.this, catalog, session)
     if (alias := node.this.args.get("alias")) is not None:
         consume(alias)  # which only RETURNING and ON CONFLICT could name
+    if has_inserted_parts(node):
+        node = with_whole_columns(node, table)
     positions = target_columns(node.args.get("columns"), table)
     plan, generated, is_assigned = _source_rows(node, positions, table, context)
     assigned: dict[int, Any] = {}
