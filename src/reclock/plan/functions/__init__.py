@@ -6,6 +6,7 @@ from reclock.plan.functions import (  # noqa: F401  (each registers its function
     array_dimensions,
     array_parts,
     arrays,
+    bit_operators,
     blanks,
     buckets,
     byte_strings,
