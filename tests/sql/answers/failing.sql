@@ -9,6 +9,8 @@ SELECT percentile_cont(2) WITHIN GROUP (ORDER BY a) FROM t
 SELECT generate_series(1, 3, 0)
 SELECT generate_series(1, 3.5, 0.0)
 SELECT a IS JSON FROM t
+SELECT concat(b, a)::int[] FROM t
+SELECT concat(chr(123), b, chr(125))::int[] FROM t
 SELECT sum(a) OVER (ORDER BY g, a ROWS BETWEEN CURRENT ROW AND 1 PRECEDING) FROM t
 SELECT sum(a) OVER (ORDER BY g, a ROWS BETWEEN 1 FOLLOWING AND CURRENT ROW) FROM t
 SELECT a, (SELECT u.b FROM u WHERE u.a = t.a LIMIT 2) FROM t

@@ -88,3 +88,6 @@ SELECT to_char(i, 'YYYY-MM-DD HH24:MI:SS.US') AS all_parts, to_char(i, 'FMDD "da
 SELECT to_char(c, 'HH24:MI:SS.MS') AS clock, to_char(c, 'HH12:MI pm') AS half, to_char(c, 'FMHH24th "hour" A.M.') AS nth FROM clocks
 SELECT to_char(at, 'FMHH24:FMMI:FMSS.FMMS FMUS FMFF3') AS x, to_char(l - timestamp '2020-01-01', 'DDD HH24:MI') AS since FROM moments
 SELECT extract(timezone FROM at) AS s, extract(timezone_hour FROM at) AS h, date_part('timezone_minute', at) AS m FROM moments
+SELECT x::int[], (x::bigint[])[1], 2 = ANY (x::int[]), array_length(x::numeric[], 1) FROM (VALUES ('{1,2}'), ('{}'), (NULL), (' { 3 , NULL } '), ('[1:2]={7,8}')) AS v(x)
+SELECT x::text[], x::varchar[], CAST(x AS text[]) FROM (VALUES ('{"a b","c,\"d",NULL,"null",!x,=,\\}'), ('{"",''}')) AS v(x)
+SELECT concat('{', coalesce(a, 0), ',"', b, '"}')::text[] FROM t

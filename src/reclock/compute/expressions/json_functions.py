@@ -12,6 +12,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from reclock.algebra import ranges
+from reclock.algebra.array_texts import elements
 from reclock.algebra.interval_reading import parts_of_interval
 from reclock.algebra.json_documents import dumps, loads, normal_form, order_key, ordered
 from reclock.algebra.moment_formats import moment_of
@@ -40,6 +41,7 @@ from reclock.compute.expressions.python_functions import (
     or_failure,
 )
 from reclock.compute.expressions.text_functions import TEXT_FUNCTIONS
+from reclock.errors import UnsupportedSql
 from reclock.plan.functions.json_calls import PREFIX, reader_name
 
 _OF_PATH = (TEXT, TEXT, TEXT, BOOLEAN)
@@ -377,6 +379,20 @@ def _kind(value: Any) -> str:
             return "numeric"
 
 
+def _array_elements(text: str) -> list[str | None]:
+    """The elements of an array of one dimension, each after a "="; or a failure as the only one."""
+    try:
+        items = elements(text)
+    except ValueError:
+        return [failure("22P02", f'malformed array literal: "{text}"')]
+    except UnsupportedSql as error:
+        return [failure(error.sqlstate, error.message)]
+    if any(isinstance(item, list) for item in items):
+        message = f'array "{text}" has several dimensions: only a constant text can have them'
+        return [failure("0A000", message)]
+    return [None if item is None else f"={item}" for item in items]
+
+
 _COMPARISONS_OF_RANGES: Mapping[str, Callable[[str, str], bool]] = {
     "contains": ranges.contains,
     "contains_value": ranges.contains_value,
@@ -414,6 +430,7 @@ _FUNCTIONS: Mapping[str, PythonFunction] = {
     "delete_path": PythonFunction(delete_path, (TEXT, TEXTS), TEXT),
     "set": PythonFunction(set_path, (TEXT, TEXTS, TEXT, BOOLEAN), TEXT),
     "insert": PythonFunction(insert_path, (TEXT, TEXTS, TEXT, BOOLEAN), TEXT),
+    "array_elements": PythonFunction(_array_elements, (TEXT,), TEXTS),
     "moment": PythonFunction(or_failure(moment_of), (TEXT, TEXT), TEXT),
     "parts_of_interval": PythonFunction(or_failure(parts_of_interval), (TEXT,), TEXT),
     "number_of": PythonFunction(or_failure(number_of), (TEXT, TEXT), TEXT),

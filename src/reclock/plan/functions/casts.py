@@ -23,7 +23,7 @@ from reclock.plan.functions.blanks import with_blanks, without_blanks
 from reclock.plan.functions.digits import narrowed, numeric_text, of_float, scaled, unscaled
 from reclock.plan.functions.floats import with_value, within_range
 from reclock.plan.functions.interval_functions import interval_to_text
-from reclock.plan.functions.json_calls import from_text, scalar_text
+from reclock.plan.functions.json_calls import FAILURE, from_text, json_call, scalar_text
 from reclock.plan.functions.sql_names import (
     each_element,
     field_names,
@@ -64,6 +64,10 @@ def resolve_cast(source: ScalarType | None, target: ScalarType) -> ScalarType:
         and _are_alike(source, target)
     ):
         resolve_cast(source.element, target.element)
+    elif source is not None and source.name is _T.TEXT and target.is_array:
+        if target.dimensions > 1 or target.element is None:
+            raise CannotCast(str(source.unconstrained), str(target.unconstrained))
+        resolve_cast(source, target.element)
     elif source is not None and source.name is target.name is TypeName.RECORD:
         check_fields(source, target)
         for field, beside in zip(source.fields, target.fields, strict=True):
@@ -181,6 +185,8 @@ def _writer(source: TypeName, target: TypeName) -> CastWriter:
         return read_bytes
     if (source, target) == (_T.TEXT, _T.INTERVAL):
         return read_interval
+    if (source, target) == (_T.TEXT, _T.ARRAY):
+        return _text_to_array
     if source is _T.TEXT:
         return read_boolean if target is _T.BOOLEAN else read_text
     if target is _T.TEXT:
@@ -293,6 +299,19 @@ def _array_to_array(engine: str, sql: str, source: ScalarType, target: ScalarTyp
     if source.element == target.element:
         return sql
     return each_element(engine, sql, write_cast(engine, "e", source.element, target.element))
+
+
+def _text_to_array(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    assert target.element is not None
+    first = "list_extract(v, 1)" if engine == "duckdb" else "get(v, 0)"
+    function = "error" if engine == "duckdb" else "raise_error"
+    error = f"{function}(concat('reclock:', substring({first}, {len(FAILURE) + 1})))"
+    values = each_element(engine, "v", write_cast(engine, "substring(e, 2)", TEXT, target.element))
+    return with_value(
+        engine,
+        json_call("array_elements", sql),
+        f"CASE WHEN substring({first}, 1, 1) = '{FAILURE}' THEN {error} ELSE {values} END",
+    )
 
 
 def _array_to_text(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
