@@ -55,3 +55,6 @@ class PortSettings(BaseModel):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         default="INFO", description="least severe level that is logged"
     )
+    log_format: Literal["text", "json"] = Field(
+        default="text", description="text for people, or json: an object a line, for programs"
+    )

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from structlog.contextvars import bound_contextvars
+
 from reclock.adapter.timestamps import readiness
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, MINIMUM, Timestamp
@@ -106,7 +108,7 @@ class TickRun:
         """Run these stages, in order."""
         with span("tick", owner=self.owner):
             for stage in stages:
-                with span(stage.name):
+                with span(stage.name), bound_contextvars(**self._log_context()):
                     stage.run(self)
         assert self.published is not None
         return TickReport(
@@ -119,6 +121,10 @@ class TickRun:
             self.emitted,
             tuple(self.failures),
         )
+
+    def _log_context(self) -> dict[str, Timestamp]:
+        """What log lines of a stage have in addition: the tick's time, once it is allocated."""
+        return {} if self.time == MINIMUM else {"tick": self.time}
 
     def take(self, outcomes: Mapping[GlobalId, IngestReport | TickFailure]) -> None:
         """Go on with the sources whose ingestions ended so."""

@@ -12,6 +12,7 @@ from functools import cache
 from typing import TypeVar
 
 import pyarrow as pa
+from structlog.contextvars import bound_contextvars
 
 from reclock.adapter.context.results import Result
 from reclock.algebra.timestamps import Timestamp
@@ -85,7 +86,10 @@ class Activity:
         statement = self._begin(parsed, user, cluster)
         self._is_inside = True
         try:
-            with span("statement", kind=type(parsed.node).__name__, session=self.id):
+            with (
+                span("statement", kind=type(parsed.node).__name__, session=self.id),
+                bound_contextvars(session=self.id, statement_began_at=statement.began_at),
+            ):
                 answer = execute()
         except Exception as error:
             statement.ended(None, error)
