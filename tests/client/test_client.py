@@ -21,6 +21,7 @@ import pytest
 from fixtures.server import SqlServer
 
 import reclock
+from reclock.client.query_result import QueryResult
 from reclock.client.statements import statement_text
 from reclock.errors import ConfigurationError, InvalidOption, ReclockError
 
@@ -158,6 +159,27 @@ def test_what_the_client_returns_shows_itself(orders: reclock.Client) -> None:
     assert repr(batch) == f"<ChangeBatch at {batch.time} with 2 changed rows>"
     assert "<th>mz_diff</th>" in batch._repr_html_()
     assert sorted(orders.sql("SELECT * FROM orders")) == [(1, "cup"), (2, "<pan>")]
+
+
+def test_a_notebook_reads_only_the_rows_of_a_relation_that_it_displays(
+    orders: reclock.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = orders.table("orders")
+    assert "<p>2 rows</p>" in table._repr_html_()
+    orders.sql("INSERT INTO orders SELECT n, 'n' FROM generate_series(3, 90) AS s (n)")
+    read = type(orders).sql
+    row_counts = []
+
+    def counted(*arguments: Any, **options: Any) -> QueryResult:
+        result = read(*arguments, **options)
+        row_counts.append(len(result))
+        return result
+
+    monkeypatch.setattr(type(orders), "sql", counted)
+    for displayed in (table._repr_html_(), table.as_of(newest(orders))._repr_html_()):
+        assert "<p>the first 50 rows</p>" in displayed
+        assert displayed.count("<tr>") == 51
+    assert row_counts == [51, 51]
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9187", "file:///lake", "jdbc:postgresql://host"])

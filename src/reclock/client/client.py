@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from reclock.client.change_stream import ChangeStream
-from reclock.client.query_result import QueryResult
+from reclock.client.query_result import DISPLAYED_ROWS, QueryResult, html_head
 from reclock.client.statements import ChangesRequest, Params, Time, query_text, relation_name
 from reclock.errors import UnsupportedSql
 
@@ -181,4 +181,6 @@ class TableReference:
         return f"<TableReference {self.name}{time}>"
 
     def _repr_html_(self) -> str:
-        return self.read()._repr_html_()
+        """The first rows. No more are read than it takes to know whether there are more."""
+        query = f"SELECT * FROM {self.name} LIMIT {DISPLAYED_ROWS + 1}"
+        return html_head(self._client.sql(query, as_of=self.time).arrow())

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-_DISPLAYED_ROWS = 50
+DISPLAYED_ROWS = 50
+"""How many rows a notebook displays of a result."""
 
 
 def table_rows(table: pa.Table) -> list[tuple[Any, ...]]:
@@ -39,14 +40,17 @@ def polars_frame(table: pa.Table) -> pl.DataFrame:
 
 def html_table(table: pa.Table) -> str:
     """What a notebook displays: the first rows, as SQL writes their values."""
-    head = _html_row("th", table.column_names)
-    body = "".join(
-        _html_row("td", ["NULL" if value is None else text_of(value) for value in row])
-        for row in table_rows(table.slice(0, _DISPLAYED_ROWS))
-    )
-    shown = f", the first {_DISPLAYED_ROWS} shown" if table.num_rows > _DISPLAYED_ROWS else ""
+    shown = f", the first {DISPLAYED_ROWS} shown" if table.num_rows > DISPLAYED_ROWS else ""
     count = f"{table.num_rows} {'row' if table.num_rows == 1 else 'rows'}{shown}"
-    return f"<table><thead>{head}</thead><tbody>{body}</tbody></table><p>{count}</p>"
+    return _html_rows(table, count)
+
+
+def html_head(head: pa.Table) -> str:
+    """As ``html_table``, of the first rows of a relation: all of them, or more than are displayed,
+    in which case the number of its rows is unknown."""
+    if head.num_rows <= DISPLAYED_ROWS:
+        return html_table(head)
+    return _html_rows(head, f"the first {DISPLAYED_ROWS} rows")
 
 
 class QueryResult:
@@ -98,6 +102,15 @@ class QueryResult:
         if not self._table.num_columns:
             return f"<pre>{escape(self.tag)}</pre>"
         return html_table(self._table)
+
+
+def _html_rows(table: pa.Table, caption: str) -> str:
+    head = _html_row("th", table.column_names)
+    body = "".join(
+        _html_row("td", ["NULL" if value is None else text_of(value) for value in row])
+        for row in table_rows(table.slice(0, DISPLAYED_ROWS))
+    )
+    return f"<table><thead>{head}</thead><tbody>{body}</tbody></table><p>{caption}</p>"
 
 
 def _html_row(cell: str, values: list[str]) -> str:
