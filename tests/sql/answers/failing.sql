@@ -347,3 +347,4 @@ SELECT length(repeat(b, 500000000)) FROM t
 SELECT repeat('ä', 536870910)
 SELECT lpad('x', 2000000000)
 SELECT rpad(b, 268435455, 'ab') FROM t
+SELECT a FROM t WHERE a > (SELECT 1 / count(*) FROM u WHERE u.a > 1000)

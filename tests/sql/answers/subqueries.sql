@@ -223,3 +223,8 @@ SELECT ARRAY(VALUES (2), (3), (1) ORDER BY 1 DESC) AS found
 SELECT a FROM t WHERE EXISTS (SELECT DISTINCT ON (u.b) u.a FROM u WHERE u.a = t.a)
 SELECT a FROM t WHERE NOT EXISTS (SELECT DISTINCT ON (u.b) u.a FROM u WHERE u.a = t.a ORDER BY u.b, u.a)
 SELECT a FROM t WHERE a IN (SELECT DISTINCT ON (u.a) u.a FROM u WHERE u.b = t.b)
+SELECT e.a FROM (SELECT a FROM t WHERE a > 1000) AS e WHERE e.a > (SELECT 1 / count(*) FROM u WHERE u.a > 1000)
+SELECT a FROM t WHERE a > 1000 AND a > (SELECT 1 / count(*) FROM u WHERE u.a > 1000)
+SELECT b, count(*) FROM t WHERE a > 1000 GROUP BY b HAVING count(*) >= (SELECT count(*) / count(DISTINCT a) FROM t WHERE a > 1000)
+SELECT a FROM t WHERE a > (SELECT 1 / count(*) FROM u)
+SELECT a FROM t WHERE a >= (SELECT 10 / count(*) - 1 FROM u) AND a < (SELECT 100 / count(*) FROM u)

@@ -14,6 +14,7 @@ from reclock.plan.relational import Plan
 from reclock.plan.rules.compute_after_joins import compute_after_joins
 from reclock.plan.rules.connect_joins import connect_joins
 from reclock.plan.rules.drop_empty_branches import drop_empty_branches
+from reclock.plan.rules.guard_comparisons import guard_comparisons
 from reclock.plan.rules.join_equalities import join_equalities
 from reclock.plan.rules.merge_projections import merge_projections
 from reclock.plan.rules.push_filters import push_filters
@@ -27,6 +28,7 @@ RULES: tuple[Rule, ...] = (
     reduce_outer_joins,
     join_equalities,
     connect_joins,
+    guard_comparisons,
     compute_after_joins,
     merge_projections,
 )

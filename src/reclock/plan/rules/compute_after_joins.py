@@ -78,7 +78,7 @@ class _NarrowJoin:
 def _without_columns(join: Join, side: int) -> Plan | None:
     """The rows of ``join``, computing after it what the input ``side`` computes last and could
     fail; None if there is nothing of the kind."""
-    input, origins = _without_projects(inputs(join)[side])
+    input, origins = without_projects(inputs(join)[side])
     if not isinstance(input, Map):
         return None
     stays = {origins[column] for column in _compared_columns(join, side)}
@@ -108,7 +108,7 @@ def _without_columns(join: Join, side: int) -> Plan | None:
     return Project(map_columns(_computing_after(joined), scalars, names), tuple(indexes), join.desc)
 
 
-def _without_projects(input: Plan) -> tuple[Plan, list[int]]:
+def without_projects(input: Plan) -> tuple[Plan, list[int]]:
     """What the projections at the top of ``input`` read, and which of its columns each column of
     ``input`` is."""
     origins = list(range(len(input.desc)))
