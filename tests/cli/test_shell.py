@@ -16,6 +16,7 @@ import pytest
 from fixtures.replicas import QUICK, killing, processes
 
 from reclock.adapter.session.session import Session
+from reclock.cli.meta_commands import COMMANDS, HELP
 from reclock.cli.output import Format
 from reclock.cli.shell import Shell, run_shell
 from reclock.cli.waiting import until_done
@@ -217,8 +218,10 @@ def test_what_has_no_columns_says_how_its_definition_is_shown(
 @pytest.mark.parametrize(
     "command",
     [
-        *(r"\nothing", r"\i nowhere.sql", r"\watch soon", r"\f pie", r"\d nowhere"),
-        *(r"\dt *.*", r"\dt nowhere.*", r"\pset pie"),
+        *(r"\i nowhere.sql", r"\watch soon", r"\f pie", r"\d nowhere", r"\i", r"\o /no/file"),
+        *(r"\dt *.*", r"\dt nowhere.*", r"\pset pie", r"\unset", r"\set a-b 1", r"\g |cat"),
+        *(r"\copy t form x", r"\copy t to", r"\copy t from /no/file", r"\timing maybe"),
+        *(r"\set ON_ERROR_STOP maybe", r"\encoding latin1", r"\copy t from program 'ls'"),
     ],
 )
 def test_a_command_that_fails_says_so_and_ends_its_script(
@@ -227,6 +230,119 @@ def test_a_command_that_fails_says_so_and_ends_its_script(
     assert not shell.run_script(f"{command}\nSELECT 'not reached';")
     captured = capsys.readouterr()
     assert (captured.out, captured.err.startswith("ERROR:  ")) == ("", True)
+
+
+@pytest.mark.parametrize(
+    ("setting", "printed"),
+    [
+        ("", ["1"]),
+        (r"\set ON_ERROR_STOP", []),
+        (r"\set ON_ERROR_STOP off", ["1", "2"]),
+        ("\\set ON_ERROR_STOP on\n\\unset ON_ERROR_STOP", ["1"]),
+    ],
+)
+def test_an_unknown_command_is_passed_over_and_an_error_if_the_script_says_so(
+    shell: Shell, setting: str, printed: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = f"{setting}\n\\nothing at all\n\\echo 1\nSELECT 1 FROM nowhere;\n\\echo 2\n"
+    assert shell.run_script(script) == (printed == ["1", "2"])
+    captured = capsys.readouterr()
+    assert captured.out.split() == printed
+    assert r"unknown command \nothing" in captured.err
+    assert shell.has_failed
+
+
+def test_variables_stand_for_text_constants_and_names(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.output = Format.JSON
+    assert shell.run_script(r"""\set number 3
+        \set word 'it''s a' ' b\\c'
+        SELECT :number + 1 AS n, :'word' AS t, ':number' AS literal, 3::text AS "Odd :number";
+        \set name 'Odd name'
+        SELECT :number AS :"name" -- :number
+        \gx
+        \unset number
+        \echo :number :'word' :name 'two  spaces' "quoted" x
+        \echo -n a   b
+        \set""")
+    captured = capsys.readouterr()
+    assert captured.out.splitlines() == [
+        r"""{"n": 4, "t": "it's a b\\c", "literal": ":number", "Odd :number": "3"}""",
+        "-[ RECORD 1 ]-",
+        "Odd name | 3",
+        "(1 row)",
+        r""":number  E'it''s a b\\c' Odd name two  spaces "quoted" x""",
+        r"a bname = 'Odd name'",
+        r"word = 'it's a b\c'",
+    ]
+
+
+def test_the_statement_so_far_is_printed_run_and_forgotten(
+    shell: Shell, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.output = Format.CSV
+    assert shell.run_script(rf"""SELECT 1 AS a \p
+        + 1 AS forgotten
+        \r
+        SELECT 2 AS b \g
+        \p
+        \g
+        SELECT 3 AS c \g {tmp_path}/out \echo after
+        SELECT ';' AS d, $$\x;$$ AS e; SELECT 5 AS f""")
+    expected = "SELECT 1 AS a\nQuery buffer reset (cleared).\nb\n2\nSELECT 2 AS b\nb\n2\nafter\n"
+    assert capsys.readouterr().out == expected + "d,e\n;,\\x;\nf\n5\n"
+    assert (tmp_path / "out").read_text() == "c\n3\n"
+
+
+def test_a_typed_statement_ends_with_a_semicolon_outside_of_quotes(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.output = Format.CSV
+    for line in ("SELECT 'a;", "b' AS a\\echo between", ", 1 AS b; -- done", r"\g"):
+        assert shell.enter(line + "\n")
+    assert capsys.readouterr().out == "between\n" + 'a,b\n"a;\nb",1\n' * 2
+    assert shell.buffer == ""
+
+
+def test_results_go_to_a_file_until_they_no_longer_do(
+    shell: Shell, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "results"
+    assert shell.run_script(rf"""\o {file}
+        SELECT 1 AS a;
+        COPY (SELECT 2) TO STDOUT;
+        \echo here
+        \o
+        \f csv
+        SELECT 3 AS c;""")
+    assert capsys.readouterr().out == "here\nc\n3\n"
+    assert file.read_text().splitlines()[-2:] == ["(1 row)", "2"]
+
+
+def test_copy_takes_and_gives_files_of_the_shell(
+    shell: Shell, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, copy = tmp_path / "it's.csv", tmp_path / "copy.csv"
+    file.write_text("a,b\n1,x\n2,from\n")
+    quoted = str(file).replace("'", "''")
+    assert shell.run_script(rf"""CREATE TABLE t (a int, b text);
+        \copy t (a, b) from '{quoted}' with (format csv, header)
+        \copy (SELECT a FROM t WHERE b = 'from') to {copy} (format csv);
+        \copy t to stdout
+        \p""")
+    assert copy.read_text() == "2\n"
+    out = "CREATE TABLE\nCOPY 2\nCOPY 1\n1\tx\n2\tfrom\nCREATE TABLE t (a int, b text);\n"
+    assert capsys.readouterr().out == out
+    file.write_text("a,b\nnone,x\n")
+    assert not shell.meta(rf"\copy t from '{quoted}' csv header")
+    assert shell.meta(r"\encoding")
+    assert capsys.readouterr().out == "UTF8\n"
+
+
+def test_every_command_is_in_the_help() -> None:
+    named = set(re.findall(r"\\\S+", HELP))
+    assert {name for name in COMMANDS if name.rstrip("+") not in named} == {r"\?"}
 
 
 def test_a_syntax_error_shows_its_line(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:

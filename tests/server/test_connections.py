@@ -427,6 +427,7 @@ def test_the_shell_takes_results_and_data_of_a_server_in_portions(
     sql_server: SqlServer,
     monkeypatch: pytest.MonkeyPatch,
     capfdbinary: pytest.CaptureFixture[bytes],
+    tmp_path: Path,
 ) -> None:
     """Rows are passed on as they arrive; an error ends them, and the session goes on. Data of COPY
     is transferred as by this process."""
@@ -459,8 +460,12 @@ def test_the_shell_takes_results_and_data_of_a_server_in_portions(
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"none\tone\n")))
         assert not shell.run("COPY carried FROM STDIN")
         assert shell.run("SELECT count(*) AS rows FROM carried")
+        shell.output = Format.TABLE
+        assert shell.meta(rf"\copy (SELECT * FROM carried ORDER BY n) to {tmp_path}/carried")
+        assert shell.meta(rf"\copy carried from {tmp_path}/carried")
+        assert (tmp_path / "carried").read_bytes() == b"1\tone\n2\t\\N\n"
     printed = capfdbinary.readouterr()
-    assert printed.out == b"one\n1\n1\tone\n2\t\\N\ntwo\n2\nrows\n2\n"
+    assert printed.out == b"one\n1\n1\tone\n2\t\\N\ntwo\n2\nrows\n2\nCOPY 2\nCOPY 2\n"
     assert printed.err.startswith(b"ERROR:  22P02: ")
 
 

@@ -64,8 +64,10 @@ class RemoteSession:
                         desc = RelationDesc(tuple(map(_column, _described(result))))
                         yield Result("", desc, self._rows(result, desc), is_live=True)
                     case ExecStatus.COPY_OUT:
-                        yield RemoteCopyOut(self._copied())
-                        self._next()  # its tag
+                        copied = RemoteCopyOut(self._copied())
+                        yield copied
+                        tag = self._next()
+                        copied.tag = ((tag and tag.command_status) or b"").decode()
                     case ExecStatus.COPY_IN:
                         yield RemoteCopyIn(self._connection, self._next)
                     case _:
@@ -165,6 +167,8 @@ class RemoteCopyOut:
 
     def __init__(self, lines: Generator[pa.LargeBinaryArray]) -> None:
         self.lines = lines
+        self.tag = ""
+        """``COPY n``, after the statement has ended."""
 
     def close(self) -> None:
         self.lines.close()

@@ -3,21 +3,19 @@ history."""
 
 from __future__ import annotations
 
-import os
-import re
-import shlex
-import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from typing import BinaryIO, TextIO
 
 import pyarrow as pa
 
+from reclock.adapter.context.results import Result
 from reclock.adapter.copy.transfer import CopyIn, CopyOut
 from reclock.adapter.session.session import Session
+from reclock.cli.meta_commands import COMMANDS
 from reclock.cli.output import (
     Format,
     error_lines,
@@ -27,182 +25,154 @@ from reclock.cli.output import (
 )
 from reclock.cli.pager import Pager
 from reclock.cli.remote import RemoteCopyIn, RemoteCopyOut, RemoteSession
+from reclock.cli.script import Command, Sql, command_of, interpolate, pieces
+from reclock.cli.variables import Variables
 from reclock.cli.waiting import until_done
 from reclock.config import Settings
 from reclock.errors import InvalidOption, ReclockError
 from reclock.runtime.environment import Environment
 
-_LISTS = {
-    r"\d": "OBJECTS",
-    r"\dt": "TABLES",
-    r"\dv": "VIEWS",
-    r"\dm": "MATERIALIZED VIEWS",
-    r"\di": "INDEXES",
-    r"\ds": "SEQUENCES",
-    r"\df": "FUNCTIONS",
-    r"\dT": "TYPES",
-    r"\dn": "SCHEMAS",
-    r"\du": "ROLES",
-    r"\l": "DATABASES",
-}
-"""What a command lists: of the first schema of the search path, unless its pattern names one."""
-
-_RELKINDS = {
-    r"\d+": "rvmiS",
-    r"\dt+": "r",
-    r"\dv+": "v",
-    r"\dm+": "m",
-    r"\di+": "i",
-    r"\ds+": "S",
-    r"\dp": "rvmS",
-}
-"""The kinds of relations that a command lists with details."""
-
-_DETAILS = """pg_get_userbyid(relowner) AS owner,
-    pg_size_pretty(pg_total_relation_size(c.oid)) AS size,
-    obj_description(c.oid, 'pg_class') AS description"""
-
-_PRIVILEGES = "relacl AS privileges"
-
-_EXTENSIONS = "SELECT extname AS name, extversion AS version FROM pg_extension"
-
-_WILDCARDS = {"*": "%", "?": "_", "%": r"\%", "_": r"\_", "\\": r"\\", "'": "''"}
-"""A character of psql's patterns in the constant of a LIKE."""
-
-_HELP = r"""\d [PATTERN]     objects             \d NAME     columns of a relation
-\dt \dv \dm \di  tables, views, materialized views, indexes; \dt+ adds owners and sizes
-\ds \df \dT      sequences, functions, types
-\dn \du \l       schemas, roles, databases
-\dp \dx          privileges, extensions
-                 a pattern may follow each: \dt late*, \dt sales.*
-\d+ NAME         columns and indexes of a relation
-\sv NAME         the statement that creates a view
-\c NAME          go to another database
-\conninfo        database, role and server of the session
-\i FILE          run a file          \watch [S]  repeat the last statements every S seconds (2)
-\e               edit the last statements in $EDITOR, and run them if they were changed
-\x               expanded rows       \f FORMAT   table, expanded, csv or json
-\pset pager      pager on or off: long results go through $PSQL_PAGER, $PAGER or less
-\timing          timing on or off    \q          leave
-Statements end with a semicolon. Tab completes names, Control-X Control-E opens $EDITOR."""
-
-_CONNECTION = """SELECT current_database() AS database, current_user AS role,
-    current_setting('cluster') AS cluster, version() AS version"""
-
-_WATCHED = re.compile(r"(?P<sql>.*\S.*?);?\s*\\watch\b(?P<seconds>[^;]*);?\s*")
-"""A line that ends with the command, as psql takes it too."""
+_StatementResult = Result | CopyOut | RemoteCopyOut | CopyIn | RemoteCopyIn
 
 
 class Shell:
-    """Runs statements in one session and prints their results."""
+    """Runs statements in one session and prints their results. ``close`` closes the file that they
+    go to."""
 
     def __init__(self, session: Session | RemoteSession, output: Format, *, timing: bool) -> None:
         self.session = session
         self.output = output
         self.timing = timing
         self.pager = Pager()
+        self.variables = Variables()
         self.is_over = False
+        self.has_failed = False
+        """Whether an error was printed."""
+        self.buffer = ""
+        """The beginning of a statement that has not ended."""
         self.last = ""
+        self._file: TextIO | None = None
 
     def run(self, text: str) -> bool:
         """True if every statement of ``text`` succeeded. The first error is printed and ends the
         run. Control-C cancels the running statement with such an error and keeps the session."""
         self.last = text
-        return until_done(
-            lambda: self._run(text), self.session.cancel, sys.stderr, lambda: self.pager.is_open
-        )
+        return self._run_cancellable(text)
 
-    def _run(self, text: str) -> bool:
+    def copy(self, text: str, data: BinaryIO | None = None) -> bool:
+        """As ``run``, of a COPY whose data is in the file ``data``, or goes there."""
+        return self._run_cancellable(text, data)
+
+    def _run_cancellable(self, text: str, data: BinaryIO | None = None) -> bool:
+        is_done = until_done(
+            lambda: self._run(text, data),
+            self.session.cancel,
+            sys.stderr,
+            lambda: self.pager.is_open,
+        )
+        self.has_failed |= not is_done
+        return is_done
+
+    def _run(self, text: str, data: BinaryIO | None) -> bool:
+        last: _StatementResult | None = None
         try:
             started = time.perf_counter()
             for result in self.session.execute(text):
-                match result:
-                    case CopyOut() | RemoteCopyOut():
-                        with closing(result):
-                            _write(result.lines)
-                    case CopyIn() | RemoteCopyIn():
-                        for line in sys.stdin.buffer:
-                            result.write(line)
-                        print_result(result.finish(), self.output)
-                    case _:
-                        # also if standard output or the pager is closed early
-                        with closing(result), self.pager.output() as output:
-                            print_result(result, self.output, to=output)
+                self._print(result, data)
                 if self.timing:
                     print(f"Time: {(time.perf_counter() - started) * 1000:.1f} ms")
                 started = time.perf_counter()
+                last = result
+            if data is not None and isinstance(last, CopyOut | RemoteCopyOut):
+                print_result(Result(last.tag), self.output, to=self._file)
         except ReclockError as error:
             for line in error_lines(error, text):
                 print(line, file=sys.stderr)
             return False
         return True
 
+    def _print(self, result: _StatementResult, data: BinaryIO | None) -> None:
+        match result:
+            case CopyOut() | RemoteCopyOut():
+                with closing(result):
+                    _write(result.lines, data or _binary(self._file or sys.stdout))
+            case CopyIn() | RemoteCopyIn():
+                for line in data or sys.stdin.buffer:
+                    result.write(line)
+                print_result(result.finish(), self.output, to=self._file)
+            case _:
+                # also if standard output or the pager is closed early
+                with closing(result), self._output() as output:
+                    print_result(result, self.output, to=output)
+
     def run_script(self, text: str) -> bool:
-        """Run statements, and lines that are backslash commands. False if one failed: those after
-        it do not run."""
-        for part in _parts(text):
-            if not (self.meta(part) if part.startswith("\\") else self.run(part)):
-                return False
-            if self.is_over:
-                break
-        return True
+        """Run statements and backslash commands. False if an error ended the script: that of a
+        statement or command does, unless ``ON_ERROR_STOP`` is off. An unknown command does only if
+        it is on."""
+        outer, self.buffer = self.buffer, ""
+        try:
+            for piece in pieces(text):
+                is_run = self._take(piece, is_script=True)
+                if not is_run and self._ends_script(piece):
+                    return False
+                if self.is_over:
+                    return True
+            return self._run_buffer() or self.variables.on_error_stop is False
+        finally:
+            self.buffer = outer
+
+    def enter(self, text: str) -> bool:
+        """Run the statements and the commands of text that a person typed. What does not end waits
+        in the buffer. False if one of them failed: those after it do not run."""
+        if self.buffer and not self.buffer[-1].isspace():
+            self.buffer += "\n"
+        text = self.take_buffer() + text
+        return all(self._take(piece, is_script=False) for piece in pieces(text))
+
+    def take_buffer(self) -> str:
+        """The beginning of a statement, which is no longer in the buffer."""
+        text, self.buffer = self.buffer, ""
+        return text if text.strip() else ""
+
+    def _take(self, piece: Sql | Command, *, is_script: bool) -> bool:
+        if isinstance(piece, Command):
+            return self._execute(piece)
+        complete = interpolate(piece.complete, self.variables.substitute)
+        rest = interpolate(piece.open, self.variables.substitute)
+        if is_script and piece.is_last:
+            complete, rest = complete + rest, ""
+        if not complete:
+            self.buffer += rest
+            return True
+        complete = self.take_buffer() + complete
+        self.buffer = rest
+        return self.run(complete)
+
+    def _run_buffer(self) -> bool:
+        text = self.take_buffer()
+        return not text or self.run(text)
+
+    def _ends_script(self, failed: Sql | Command) -> bool:
+        is_unknown = isinstance(failed, Command) and failed.name not in COMMANDS
+        on_error_stop = self.variables.on_error_stop
+        return not is_unknown if on_error_stop is None else on_error_stop
 
     def meta(self, line: str) -> bool:
         """Execute a backslash command. False if it failed, which it has said."""
+        return self._execute(command_of(line))
+
+    def _execute(self, command: Command) -> bool:
         try:
-            return self._meta(line)
+            if command.name not in COMMANDS:
+                raise InvalidOption(
+                    f"unknown command {command.name}", hint=r"\? lists the commands"
+                )
+            return COMMANDS[command.name](self, command.argument)
         except (ReclockError, OSError) as error:
             lines = error_lines(error) if isinstance(error, ReclockError) else [f"ERROR:  {error}"]
             print(*lines, sep="\n", file=sys.stderr)
+            self.has_failed = True
             return False
-
-    def _meta(self, line: str) -> bool:
-        name, _, argument = line.strip().rstrip("; ").partition(" ")
-        argument = argument.strip()
-        match name:
-            case r"\q":
-                self.is_over = True
-            case r"\?":
-                print(_HELP)
-            case r"\d+" if argument and not set("*?") & set(argument):
-                return self.run(f"SHOW COLUMNS FROM {argument}; SHOW INDEXES FROM {argument}")
-            case r"\d" if argument and not set("*?") & set(argument):
-                return self.run(f"SHOW COLUMNS FROM {argument}")
-            case _ if name in _LISTS:
-                return self.run(f"SHOW {_LISTS[name]}{_matching(argument)}")
-            case _ if name in _RELKINDS:
-                facts = _PRIVILEGES if name == r"\dp" else _DETAILS
-                return self.run(_relations(_RELKINDS[name], facts, argument))
-            case r"\sv" if argument:
-                return self.run(f"SHOW CREATE VIEW {argument}")
-            case r"\dx":
-                return self.run(_EXTENSIONS)
-            case r"\c" if argument:
-                return self.run(f"SET database = {argument}")
-            case r"\conninfo":
-                return self.run(_CONNECTION)
-            case r"\pset" if argument == "pager":
-                self.pager.is_on = not self.pager.is_on
-                print(f"Pager is {'on' if self.pager.is_on else 'off'}.")
-            case r"\i":
-                return self.run_script(Path(argument).read_text())
-            case r"\e":
-                edited = _edited(self.last)
-                return edited == self.last or self.run_script(edited)
-            case r"\watch":
-                return self.watch(self.last, argument)
-            case r"\timing":
-                self.timing = not self.timing
-                print(f"Timing is {'on' if self.timing else 'off'}.")
-            case r"\x":
-                is_expanded = self.output is Format.EXPANDED
-                self.output = Format.TABLE if is_expanded else Format.EXPANDED
-                print(f"Expanded rows are {'off' if is_expanded else 'on'}.")
-            case r"\f":
-                self.output = Format.named(argument)
-            case _:
-                raise InvalidOption(f"unknown command {name}", hint=r"\? lists the commands")
-        return True
 
     def watch(self, text: str, seconds: str) -> bool:
         """Run ``text`` every so many seconds, until Control-C or an error."""
@@ -217,76 +187,46 @@ class Shell:
             return True
         return False
 
+    def redirect(self, path: Path | None) -> None:
+        """Results go to the file from here on, or to standard output. Raises ``OSError``."""
+        file = path.open("w", encoding="utf-8") if path is not None else None
+        self.close()
+        self._file = file
 
-def _matching(pattern: str) -> str:
-    """The clauses of SHOW for a pattern of psql."""
-    schema, like = _schema_and_like(pattern)
-    return (f" FROM {schema}" if schema else "") + (f" LIKE '{like}'" if like else "")
+    @contextmanager
+    def redirected(self, path: Path) -> Iterator[None]:
+        """Inside the block results go to the file. Raises ``OSError``."""
+        with path.open("w", encoding="utf-8") as file:
+            outer, self._file = self._file, file
+            try:
+                yield
+            finally:
+                self._file = outer
 
+    def close(self) -> None:
+        """Close the file that results go to. Repeating it is harmless."""
+        if self._file is not None:
+            self._file.close()
+        self._file = None
 
-def _relations(kinds: str, facts: str, pattern: str) -> str:
-    """The query for facts about the relations of these kinds that a pattern of psql selects."""
-    schema, like = _schema_and_like(pattern)
-    within = f"'{schema.lower()}'" if schema else "current_schema()"
-    return f"""SELECT relname AS name, {facts}
-        FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace
-        WHERE nspname = {within} AND strpos('{kinds}', relkind::text) > 0
-        AND relname LIKE '{like or "%"}' ORDER BY relname"""
-
-
-def _schema_and_like(pattern: str) -> tuple[str, str]:
-    """The schema and the pattern of LIKE that a pattern of psql means, each empty if it is not
-    there: of names, or of names in a schema that it names, such as ``sales.*``."""
-    schema, _, names = pattern.rpartition(".")
-    if set("*?") & set(schema):
-        raise InvalidOption(
-            "a pattern names one schema",
-            hint="SELECT name, type FROM mz_objects lists the objects of all schemas",
-        )
-    return schema, "".join(_WILDCARDS.get(character, character) for character in names)
+    def _output(self) -> AbstractContextManager[TextIO]:
+        """Where one result is to be written."""
+        return self.pager.output() if self._file is None else nullcontext(self._file)
 
 
-def _edited(text: str) -> str:
-    """The text as the user's editor leaves it. Raises ``OSError``; ``InvalidOption`` if the editor
-    fails."""
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
-    with NamedTemporaryFile("w", suffix=".sql") as file:
-        file.write(text)
-        file.flush()
-        status = subprocess.run([*shlex.split(editor), file.name], check=False).returncode
-        if status:
-            raise InvalidOption(
-                f"the editor {editor} ended with status {status}; nothing was run",
-                hint="the environment variable EDITOR names another one",
-            )
-        return Path(file.name).read_text()
+def _binary(output: TextIO) -> BinaryIO:
+    """The output for data, which goes after the text that is written already."""
+    output.flush()
+    return output.buffer
 
 
-def _parts(text: str) -> Iterator[str]:
-    """The backslash commands of a script, which are lines that begin where no statement is open,
-    and what is between them."""
-    statements = ""
-    for line in text.splitlines(keepends=True):
-        is_between = not statements.strip() or statements.rstrip().endswith(";")
-        if is_between and line.lstrip().startswith("\\"):
-            if statements.strip():
-                yield statements
-            statements = ""
-            yield line.lstrip()
-        else:
-            statements += line
-    if statements.strip():
-        yield statements
-
-
-def _write(arrays: Iterable[pa.LargeBinaryArray]) -> None:
-    """Write data to standard output; an empty array says that no more is known yet."""
-    sys.stdout.flush()
+def _write(arrays: Iterable[pa.LargeBinaryArray], to: BinaryIO) -> None:
+    """Write data; an empty array says that no more is known yet."""
     for lines in arrays:
-        sys.stdout.buffer.writelines(lines.to_pylist())
+        to.writelines(lines.to_pylist())
         if not len(lines):
-            sys.stdout.buffer.flush()
-    sys.stdout.buffer.flush()
+            to.flush()
+    to.flush()
 
 
 def run_shell(
@@ -318,10 +258,12 @@ def run_shell(
             where = f"environment {environment.stores.settings.home.absolute()}"
             history = environment.stores.settings.home / "sql_history"
         shell = Shell(session, format_, timing=timing)
+        scope.callback(shell.close)
         if not texts and not sys.stdin.isatty():
             texts = [sys.stdin.read()]
         if texts:
-            return not all(shell.run_script(text) for text in texts)
+            all(shell.run_script(text) for text in texts)
+            return shell.has_failed
         _interact(shell, where, history)
         return False
 
@@ -356,26 +298,12 @@ def _interact(shell: Shell, where: str, history: Path) -> None:
         enable_open_in_editor=True,
     )
     print(f"reclock, {where}. \\? for help.")
-    pending = ""
     while not shell.is_over:
         try:
-            line = prompt.prompt("... " if pending else "reclock=> ")
+            line = prompt.prompt("... " if shell.buffer else "reclock=> ")
         except KeyboardInterrupt:
-            pending = ""
+            shell.buffer = ""
             continue
         except EOFError:
             return
-        if not pending and line.lstrip().startswith("\\"):
-            shell.meta(line)
-            continue
-        if watched := _WATCHED.fullmatch(line):
-            shell.last = pending + watched["sql"]
-            shell.meta(rf"\watch {watched['seconds']}")
-            pending = ""
-            continue
-        pending += line + "\n"
-        if line.rstrip().endswith(";"):
-            shell.run(pending)
-            pending = ""
-        elif not pending.strip():
-            pending = ""
+        shell.enter(line + "\n")
