@@ -10,9 +10,9 @@ from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING
 
 from reclock.cli.copy_command import parse_copy
+from reclock.cli.interpreter import Interpreter
 from reclock.cli.listings import (
     CONNECTION,
     EXTENSIONS,
@@ -27,9 +27,6 @@ from reclock.cli.output import Format
 from reclock.cli.script import words
 from reclock.cli.variables import boolean
 from reclock.errors import InvalidOption
-
-if TYPE_CHECKING:
-    from reclock.cli.shell import Shell
 
 HELP = r"""\d [PATTERN]     objects             \d NAME     columns of a relation
 \dt \dv \dm \di  tables, views, materialized views, indexes; \dt+ adds owners and sizes
@@ -59,49 +56,49 @@ Control-X Control-E opens $EDITOR."""
 _ENCODING = "UTF8"
 
 
-def _list(name: str, shell: Shell, argument: str) -> bool:
+def _list(name: str, shell: Interpreter, argument: str) -> bool:
     argument = _without_semicolon(argument)
     if name == r"\d" and not is_pattern(argument):
         return shell.run(columns_statement(argument))
     return shell.run(list_statement(name, argument))
 
 
-def _list_details(name: str, shell: Shell, argument: str) -> bool:
+def _list_details(name: str, shell: Interpreter, argument: str) -> bool:
     argument = _without_semicolon(argument)
     if name == r"\d+" and not is_pattern(argument):
         return shell.run(f"{columns_statement(argument)}; SHOW INDEXES FROM {argument}")
     return shell.run(details_statement(name, argument))
 
 
-def _quit(shell: Shell, argument: str) -> bool:
+def _quit(shell: Interpreter, argument: str) -> bool:
     shell.is_over = True
     return True
 
 
-def _help(shell: Shell, argument: str) -> bool:
+def _help(shell: Interpreter, argument: str) -> bool:
     print(HELP)
     return True
 
 
-def _show_view(shell: Shell, argument: str) -> bool:
+def _show_view(shell: Interpreter, argument: str) -> bool:
     view = _required(r"\sv", _without_semicolon(argument))
     return shell.run(f"SHOW CREATE VIEW {view}")
 
 
-def _extensions(shell: Shell, argument: str) -> bool:
+def _extensions(shell: Interpreter, argument: str) -> bool:
     return shell.run(EXTENSIONS)
 
 
-def _connect(shell: Shell, argument: str) -> bool:
+def _connect(shell: Interpreter, argument: str) -> bool:
     database = _required(r"\c", _without_semicolon(argument))
     return shell.run(f"SET database = {database}")
 
 
-def _connection(shell: Shell, argument: str) -> bool:
+def _connection(shell: Interpreter, argument: str) -> bool:
     return shell.run(CONNECTION)
 
 
-def _encoding(shell: Shell, argument: str) -> bool:
+def _encoding(shell: Interpreter, argument: str) -> bool:
     encoding = _without_semicolon(argument)
     if not encoding:
         print(_ENCODING)
@@ -110,7 +107,7 @@ def _encoding(shell: Shell, argument: str) -> bool:
     return True
 
 
-def _set_option(shell: Shell, argument: str) -> bool:
+def _set_option(shell: Interpreter, argument: str) -> bool:
     option, *value = words(argument, shell.variables.substitute)[:2] or [""]
     if option != "pager":
         raise InvalidOption(f'unknown option "{option}"', hint=r"\pset pager is the only one")
@@ -119,47 +116,47 @@ def _set_option(shell: Shell, argument: str) -> bool:
     return True
 
 
-def _include(shell: Shell, argument: str) -> bool:
+def _include(shell: Interpreter, argument: str) -> bool:
     return shell.run_script(_path(shell, _required(r"\i", argument)).read_text())
 
 
-def _edit(shell: Shell, argument: str) -> bool:
+def _edit(shell: Interpreter, argument: str) -> bool:
     if statements := shell.take_buffer():
         return shell.enter(_edited(statements))
     edited = _edited(shell.last)
     return edited == shell.last or shell.run_script(edited)
 
 
-def _watch(shell: Shell, argument: str) -> bool:
+def _watch(shell: Interpreter, argument: str) -> bool:
     return shell.watch(shell.take_buffer() or shell.last, _without_semicolon(argument))
 
 
-def _timing(shell: Shell, argument: str) -> bool:
+def _timing(shell: Interpreter, argument: str) -> bool:
     shell.timing = _switched(r"\timing", shell.timing, argument)
     print(f"Timing is {'on' if shell.timing else 'off'}.")
     return True
 
 
-def _expand(shell: Shell, argument: str) -> bool:
+def _expand(shell: Interpreter, argument: str) -> bool:
     is_expanded = _switched(r"\x", shell.output is Format.EXPANDED, argument)
     shell.output = Format.EXPANDED if is_expanded else Format.TABLE
     print(f"Expanded rows are {'on' if is_expanded else 'off'}.")
     return True
 
 
-def _format(shell: Shell, argument: str) -> bool:
+def _format(shell: Interpreter, argument: str) -> bool:
     shell.output = Format.named(_without_semicolon(argument))
     return True
 
 
-def _echo(shell: Shell, argument: str) -> bool:
+def _echo(shell: Interpreter, argument: str) -> bool:
     texts = words(argument, shell.variables.substitute)
     is_line = texts[:1] != ["-n"]
     print(*texts[not is_line :], end="\n" if is_line else "", flush=True)
     return True
 
 
-def _set(shell: Shell, argument: str) -> bool:
+def _set(shell: Interpreter, argument: str) -> bool:
     name, *values = words(argument, shell.variables.substitute) or [""]
     if name:
         shell.variables.set(name, "".join(values))
@@ -168,18 +165,18 @@ def _set(shell: Shell, argument: str) -> bool:
     return True
 
 
-def _unset(shell: Shell, argument: str) -> bool:
+def _unset(shell: Interpreter, argument: str) -> bool:
     shell.variables.unset(_required(r"\unset", argument))
     return True
 
 
-def _go(shell: Shell, argument: str) -> bool:
+def _go(shell: Interpreter, argument: str) -> bool:
     text = shell.take_buffer() or shell.last
     with shell.redirected(_path(shell, argument)) if argument else nullcontext():
         return not text or shell.run(text)
 
 
-def _go_expanded(shell: Shell, argument: str) -> bool:
+def _go_expanded(shell: Interpreter, argument: str) -> bool:
     output, shell.output = shell.output, Format.EXPANDED
     try:
         return _go(shell, argument)
@@ -187,23 +184,23 @@ def _go_expanded(shell: Shell, argument: str) -> bool:
         shell.output = output
 
 
-def _print_buffer(shell: Shell, argument: str) -> bool:
+def _print_buffer(shell: Interpreter, argument: str) -> bool:
     print(shell.buffer.strip() or shell.last.strip())
     return True
 
 
-def _reset_buffer(shell: Shell, argument: str) -> bool:
+def _reset_buffer(shell: Interpreter, argument: str) -> bool:
     shell.buffer = ""
     print("Query buffer reset (cleared).")
     return True
 
 
-def _redirect(shell: Shell, argument: str) -> bool:
+def _redirect(shell: Interpreter, argument: str) -> bool:
     shell.redirect(_path(shell, argument) if argument else None)
     return True
 
 
-def _copy(shell: Shell, argument: str) -> bool:
+def _copy(shell: Interpreter, argument: str) -> bool:
     command = parse_copy(argument)
     if command.path is None:
         return shell.copy(command.statement)
@@ -211,7 +208,7 @@ def _copy(shell: Shell, argument: str) -> bool:
         return shell.copy(command.statement, file)
 
 
-COMMANDS: Mapping[str, Callable[[Shell, str], bool]] = {
+COMMANDS: Mapping[str, Callable[[Interpreter, str], bool]] = {
     **{name: partial(_list, name) for name in LISTS},
     **{name: partial(_list_details, name) for name in RELKINDS},
     r"\?": _help,
@@ -238,8 +235,7 @@ COMMANDS: Mapping[str, Callable[[Shell, str], bool]] = {
     r"\watch": _watch,
     r"\x": _expand,
 }
-"""What executes a command with its argument. False if it failed, which it has said; it may raise
-``ReclockError`` and ``OSError``."""
+"""What executes a command, by its name."""
 
 
 def _required(command: str, argument: str) -> str:
@@ -259,7 +255,7 @@ def _switched(command: str, is_on: bool, argument: str) -> bool:
     return boolean(command, argument) if argument else not is_on
 
 
-def _path(shell: Shell, argument: str) -> Path:
+def _path(shell: Interpreter, argument: str) -> Path:
     """The file that an argument names."""
     names = words(argument, shell.variables.substitute)
     if argument.startswith("|"):
