@@ -11,6 +11,7 @@ import pytest
 from fixtures.postgres import PASSWORD
 from fixtures.publications import Killed, Lakehouse, Upstream, killing_at
 
+from reclock.adapter.query.retained_wal import INTERVAL_S, RetainedWal
 from reclock.adapter.transaction import cleanup
 from reclock.connectors.postgres import connector
 from reclock.connectors.postgres import slots as postgres_slots
@@ -301,3 +302,39 @@ def test_a_source_that_waits_for_an_open_transaction_says_so_and_holds_up_nobody
 
 def _away(self: connector.Postgres) -> None:
     raise UpstreamUnavailable("it is away", detail="no route")
+
+
+def test_the_wal_that_a_slot_retains_is_measured_while_its_source_is_behind(
+    upstream: Upstream, here: Lakehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Scrapes show the last measurement and do not wait for one; without an answer of the upstream
+    there is none."""
+    now_s = 0.0
+    environment = here.environment
+    retained_wal = RetainedWal(environment.runtime.connection_context, lambda: now_s)
+
+    def measured() -> list[int]:
+        """The measurement that begins at this time."""
+        nonlocal now_s
+        now_s += INTERVAL_S
+        catalog = environment.stores.planner_catalog()
+        retained_wal.newest(catalog)
+        assert retained_wal._thread is not None
+        retained_wal._thread.join()
+        return list(retained_wal.newest(catalog).values())
+
+    assert measured() == []
+    upstream.table("t (n int, filling text)")
+    here.create(upstream)
+    assert measured() == []  # the first tick makes the slot
+    assert here.tick() == []
+    [before] = measured()
+    upstream.run("INSERT INTO t SELECT i, repeat('x', 1000) FROM generate_series(1, 3000) i")
+    assert list(retained_wal.newest(environment.stores.planner_catalog()).values()) == [before]
+    [behind] = measured()
+    assert behind > before + 3_000_000
+    with monkeypatch.context() as patched:
+        patched.setattr(connector, "retained_bytes", lambda *_: upstream.run("SELECT 1 / 0"))
+        assert measured() == []
+    here.sql("DROP SOURCE pg CASCADE")
+    assert measured() == []

@@ -14,6 +14,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
+from reclock.adapter.query.retained_wal import RetainedWal
 from reclock.algebra.ids import GlobalId
 from reclock.catalog.objects import ItemType
 from reclock.introspection.overview import full_name
@@ -42,12 +43,13 @@ class EnvironmentCollector(Collector):
 
     With ``replica_id``, only those that this replica measured. A scrape reads metadata alone: the
     catalog, consensus, and the collections in which replicas report. It moves no frontier. Raises
-    ``ReclockError`` if they cannot be read. Times are seconds, sizes bytes.
+    ``ReclockError`` if they cannot be read. Upstreams are measured in the background. Times are seconds, sizes bytes.
     """
 
     def __init__(self, environment: Environment, replica_id: int | None = None) -> None:
         self._environment = environment
         self._replica_id = replica_id
+        self._retained_wal = RetainedWal(environment.runtime.connection_context)
 
     def describe(self) -> Iterable[Metric]:
         """Describes no metric, so that registering the collector reads nothing."""
@@ -60,6 +62,7 @@ class EnvironmentCollector(Collector):
         if self._replica_id is None:
             yield from self._objects(catalog)
             yield from self._sources_and_sinks(catalog)
+            yield self._retained(catalog)
             yield from self._audits()
             yield from self._sessions()
             yield from self._statements()
@@ -122,6 +125,17 @@ class EnvironmentCollector(Collector):
             for family, value in counted:
                 family.add_metric(names, value)
         yield from (steps, offsets, updates, size, emissions, messages, sent)
+
+    def _retained(self, catalog: PlannerCatalog) -> Metric:
+        retained = GaugeMetricFamily(
+            "reclock_postgres_slot_retained_bytes",
+            "Bytes of WAL that the replication slot of a source retains upstream.",
+            labels=["id", "name"],
+        )
+        for id, size in sorted(self._retained_wal.newest(catalog).items()):
+            if (labels := _object_labels(catalog, id)) is not None:
+                retained.add_metric(labels[:2], size)
+        return retained
 
     def _audits(self) -> Iterator[Metric]:
         failed = GaugeMetricFamily(

@@ -47,6 +47,7 @@ from reclock.connectors.postgres.slots import (
     format_lsn,
     lock_slot,
     parse_lsn,
+    retained_bytes,
 )
 from reclock.connectors.postgres.table_copy import (
     BATCH_BYTES,
@@ -69,6 +70,7 @@ _COPY_AGAIN = "ALTER SOURCE … RESNAPSHOT copies the tables anew"
 
 _CONNECT_S = 10
 _STATEMENT_MS = 60_000
+_MEASURE_MS = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +264,13 @@ class Postgres:
             else f"stands at {format_lsn(slot.confirmed)}"
         )
         return CheckResult("slot", True, f'"{self.upstream.slot}" {state}')
+
+    def retained_bytes(self) -> int | None:
+        """The bytes of WAL that the server keeps for the slot; None if there is no slot, or a lost
+        one, for which it keeps none. Answers within some seconds, or raises
+        ``UpstreamUnavailable``."""
+        with self._connected(patience_ms=_MEASURE_MS) as connection:
+            return retained_bytes(connection, self.upstream.slot)
 
     def describe(self) -> dict[str, DescribedTable]:
         """The tables of the publication, by ``schema.table``. A table has a key if its changes

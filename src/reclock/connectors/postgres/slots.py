@@ -94,6 +94,17 @@ def find_slot(connection: psycopg.Connection[Any], slot: str) -> Slot | None:
     return None if row is None else Slot(parse_lsn(row[0]), row[1])
 
 
+def retained_bytes(connection: psycopg.Connection[Any], slot: str) -> int | None:
+    """The bytes of WAL that the server keeps for the slot; None if it has no such slot, or keeps
+    nothing for it any more."""
+    query = (
+        "SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::bigint "
+        "FROM pg_replication_slots WHERE slot_name = %s AND wal_status <> 'lost'"
+    )
+    row = connection.execute(query, [slot]).fetchone()
+    return None if row is None else row[0]
+
+
 def lock_slot(connection: psycopg.Connection[Any], slot: str) -> None:
     """Keep others from creating or dropping the slot while this connection lasts."""
     key = int.from_bytes(sha256(slot.encode()).digest()[:8], "big", signed=True)
