@@ -17,19 +17,52 @@ from typing import Any
 import pytest
 import yaml
 from airflow.api_fastapi.core_api.datamodels.monitor import HealthInfoResponse
+from jsonschema.validators import validator_for
 
 from reclock.config import Settings
 
 PROJECT = Path(__file__).resolve().parents[2]
+FIXTURES = PROJECT / "tests" / "fixtures"
 DOCKER, DAGS = PROJECT / "docker", PROJECT / "dags"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def services() -> dict[str, dict[str, Any]]:
     compose: dict[str, dict[str, Any]] = yaml.safe_load((DOCKER / "compose.yaml").read_text())[
         "services"
     ]
     return compose
+
+
+def test_it_is_valid_compose(services: dict[str, dict[str, Any]]) -> None:
+    schema = json.loads((FIXTURES / "compose" / "compose-spec.json").read_text())
+    validator = validator_for(schema)(schema)
+    compose = yaml.safe_load((DOCKER / "compose.yaml").read_text())
+    assert [(error.json_path, error.message) for error in validator.iter_errors(compose)] == []
+    for mistake in ({"mem_limits": "1g"}, {"depends_on": {"s3": {"condition": "is_healthy"}}}):
+        services["sql"] = services["sql"] | mistake
+        assert not validator.is_valid(compose | {"services": services})
+
+
+def test_reclock_writes_to_no_bucket_but_its_own(services: dict[str, dict[str, Any]]) -> None:
+    """And only the store and the service that makes its user know the administrator's password."""
+    settings = services["setup"]["environment"]
+    buckets = {settings[name].split("/")[2] for name in ("RECLOCK_LAKE", "RECLOCK_SINKS")}
+    assert buckets == {"reclock-lake"}
+    writing, reading = set(), set()
+    for statement in json.loads((DOCKER / "s3_policy.json").read_text())["Statement"]:
+        is_reading = all(re.match("s3:(Get|List)", action) for action in statement["Action"])
+        (reading if is_reading else writing).update(statement["Resource"])
+        assert not any("*" in action for action in statement["Action"])
+    assert writing == {"arn:aws:s3:::reclock-lake/*"}
+    assert reading == {"arn:aws:s3:::reclock-lake", "arn:aws:s3:::*"}
+    assert {name for name, service in services.items() if "S3_ROOT_PASSWORD" in str(service)} == {
+        "s3",
+        "s3-user",
+    }
+    [script] = services["s3-user"]["command"]
+    user = settings["RECLOCK_S3_ACCESS_KEY_ID"]
+    assert f"mc admin policy attach s3 reclock --user {user}\n" in script
 
 
 def test_images_are_pinned_by_their_digests(services: dict[str, dict[str, Any]]) -> None:

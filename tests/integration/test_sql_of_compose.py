@@ -26,8 +26,8 @@ pytestmark = pytest.mark.servers
 
 PROJECT = Path(__file__).resolve().parents[2]
 PASSWORD = "0123456789abcdef"
-OF_OTHER_SERVICES = ("make_bucket.py", "airflow db")
-"""What of the setup needs an S3 store, or Airflow's database."""
+OF_OTHER_SERVICES = ("airflow db",)
+"""What of the setup needs Airflow's database."""
 
 
 @dataclass(frozen=True)
