@@ -18,6 +18,7 @@ import pytest
 from reclock.algebra.timestamps import Timestamp
 from reclock.quality import audit as audits
 from reclock.quality.audit import SUITE_CHECK, audit
+from reclock.quality.row_checks import RowCheck
 from reclock.quality.slice import AuditSlice
 from reclock.quality.suites import ROWS_LIMIT, suite_path
 
@@ -191,6 +192,48 @@ def test_a_users_suite_runs_over_the_staged_rows(staged: AuditSlice, tmp_path: P
     assert result.names("waived") == ["expect_column_values_to_be_between(delay)#2"]
     assert result.names("warned") == ["expect_column_mean_to_be_between(delay)"]
     assert "could not be evaluated" in result.checks[-1].detail
+
+
+def test_check_constraints_are_checks_of_the_user_after_those_of_the_step(
+    staged: AuditSlice, tmp_path: Path
+) -> None:
+    suites = tmp_path / "expectations"
+    not_null = {"type": "expect_column_values_to_not_be_null", "kwargs": {"column": "delay"}}
+    write_suite(suites, staged.source, not_null)
+    checks = [
+        RowCheck("positive", "delay > 0", 3),
+        RowCheck("short", "delay < 2", 3, 1, "3, null"),
+        RowCheck("waived", "delay < 3", 3, 1),
+        RowCheck("even", "delay % 0 = 0", 0, error="division by zero"),
+        RowCheck("staged_diffs_present", "delay < 1", 3, 2, "1"),
+    ]
+    (result, other) = audit(
+        [staged, replace(GOOD, source="other")],
+        docs_root=tmp_path / "docs",
+        suites=suites,
+        waived={staged.source: frozenset({"waived", "staged_diffs_present"})},
+        row_checks={staged.source: checks},
+    )
+    assert other.success
+    assert not any(check.is_of_user for check in other.checks)
+    assert [
+        (check.name, check.status, check.detail) for check in result.checks if check.is_of_user
+    ] == [
+        ("positive", "passed", "CHECK (delay > 0) holds for 3 rows."),
+        ("short", "failed", "1 of 3 rows violates CHECK (delay < 2), such as (3, null)"),
+        ("waived", "waived", "1 of 3 rows violates CHECK (delay < 3)"),
+        ("even", "failed", "CHECK (delay % 0 = 0) could not be evaluated: division by zero"),
+        (
+            "staged_diffs_present#2",
+            "failed",
+            "2 of 3 rows violate CHECK (delay < 1), such as (1)",
+        ),
+        (
+            "expect_column_values_to_not_be_null(delay)",
+            "failed",
+            "expect_column_values_to_not_be_null(delay) must hold. 1 of 3 do not hold.",
+        ),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.quality.audit import audit
 from reclock.quality.docs_index import KEPT_PER_SOURCE, Entry, retain
 from reclock.quality.results import AuditResult
+from reclock.quality.row_checks import RowCheck
 from reclock.quality.slice import AuditSlice
 from reclock.quality.suites import suite_path
 
@@ -97,6 +98,23 @@ def test_pages_fetch_nothing_and_their_links_lead_somewhere(tmp_path: Path) -> N
                 else f"id={fragment}" in text.replace('"', "")
             )
     assert "staged_diffs_present" in (tmp_path / "index.html").read_text()
+
+
+def test_checks_of_users_are_shown_once_and_apart_from_those_of_every_step(tmp_path: Path) -> None:
+    checks = [RowCheck("positive", "id > 0", 1, 1, "<b>-1</b>")]
+    (checked, plain) = audit(
+        [slice_of(), slice_of("reclock.public.weather")],
+        docs_root=tmp_path,
+        row_checks={"reclock.public.flights": checks},
+    )
+    page = (tmp_path / str(checked.docs)).read_text()
+    of_rows, of_step = page.index("Checks of the rows"), page.index("Checks of the step")
+    assert (
+        page.count("1 of 1 rows violates CHECK (id &gt; 0), such as (&lt;b&gt;-1&lt;/b&gt;)") == 1
+    )
+    assert of_rows < page.index("1 of 1 rows violates") < of_step
+    assert of_step < page.index("remap_increments_positive")
+    assert "Checks of the rows" not in (tmp_path / str(plain.docs)).read_text()
 
 
 def test_names_from_upstream_are_escaped(tmp_path: Path) -> None:

@@ -28,6 +28,11 @@ STATEMENTS: dict[str, str] = {
     ),
     """create materialized source s in cluster default (x real) from s3 discover objects using bucket scan 'b'
        format csv with 3 columns""": "CreateSourceStatement",
+    (
+        "CREATE SOURCE s (a int CHECK (a > 0) NOT NULL CHECK (a < 9), b text CONSTRAINT c CHECK (b <> ''), "
+        '"check" int NULL, CHECK (a > b), CONSTRAINT d CHECK (length(b) > a) NOT ENFORCED) '
+        "FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT JSON"
+    ): "CreateSourceStatement",
     "CREATE SOURCE c FROM LOAD GENERATOR COUNTER": "CreateSourceStatement",
     (
         "CREATE SOURCE c FROM LOAD GENERATOR COUNTER (MAX CARDINALITY 5, TICK INTERVAL '1s')"

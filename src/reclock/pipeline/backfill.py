@@ -212,7 +212,7 @@ def _step(environment: Environment, spec: SourceSpec, at: Timestamp, owner: str)
     report = source_steps.ingest(environment, spec.name, at, owner=owner, is_history=True)
     if report.state in (IngestState.IDLE, IngestState.BUSY):
         return report
-    for audited in source_steps.audit(environment.stores, [spec.name], owner=owner):
+    for audited in source_steps.audit(environment, [spec.name], owner=owner):
         if audited.error is not None:
             raise audited.error
     for failure in source_steps.publish(environment, [spec.name], at, owner=owner).failed:

@@ -166,8 +166,7 @@ class _SourceStep:
 
     def audit(self) -> None:
         with _recorded(self.failed, self.source, self.tell), _timed(self.tell) as report_line:
-            stores = self.environment.stores
-            for audit in source_steps.audit(stores, [self.source], owner=self.owner):
+            for audit in source_steps.audit(self.environment, [self.source], owner=self.owner):
                 self.docs = audit.docs
                 report_line(_audit_line(audit))
                 if audit.error is not None:

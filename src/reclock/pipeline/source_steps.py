@@ -38,6 +38,7 @@ from reclock.ingest.engines import Engines
 from reclock.ingest.payload import Step
 from reclock.ingest.report import IngestReport, IngestState
 from reclock.pipeline.object_status import error_of, record_running, record_stall
+from reclock.pipeline.row_checks import row_checks
 from reclock.pipeline.tick_reports import AuditReport, PublishReport, TickFailure
 from reclock.quality.results import AuditResult
 from reclock.runtime.environment import Environment
@@ -233,9 +234,10 @@ def _record_skips(stores: Stores, source: GlobalId, skips: Sequence[Skip]) -> No
     stores.catalog.add_skipped_ranges([SkippedRange(source, *skip) for skip in skips])
 
 
-def audit(stores: Stores, sources: Sequence[str], *, owner: str) -> list[AuditReport]:
+def audit(environment: Environment, sources: Sequence[str], *, owner: str) -> list[AuditReport]:
     """Check every staged step of ``sources`` in one pass. The failed checks are in the step's claim
     and in the source's status."""
+    stores = environment.stores
     frontiers, lease_ms = stores.frontiers, stores.settings.claim_lease_ms
     specs = existing_sources(stores, sources)
     claimed = _claimed(stores, specs)
@@ -253,6 +255,7 @@ def audit(stores: Stores, sources: Sequence[str], *, owner: str) -> list[AuditRe
         docs_root=stores.settings.home / "quality",
         suites=stores.settings.home / "expectations",
         waived={case.source.name: frozenset(case.step.decisions.waive) for case in cases},
+        row_checks={case.source.name: row_checks(environment, case) for case in cases},
     )
     reports = [_conclude(stores, *audited) for audited in zip(cases, results, strict=True)]
     return [report for report in reports if report is not None]

@@ -173,7 +173,7 @@ def _ingest(tick: TickRun) -> None:
 
 
 def _audit(tick: TickRun) -> None:
-    tick.audited = tuple(audit(tick.environment.stores, tick.finished, owner=tick.owner))
+    tick.audited = tuple(audit(tick.environment, tick.finished, owner=tick.owner))
 
 
 def _publish(tick: TickRun) -> None:

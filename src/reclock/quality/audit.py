@@ -21,6 +21,7 @@ import structlog
 
 from reclock.errors import ConfigurationError
 from reclock.quality.results import AuditResult, ExpectationResult, Status
+from reclock.quality.row_checks import RowCheck
 from reclock.quality.slice import AuditSlice
 from reclock.quality.suites import ROWS_LIMIT, UserExpectation, load_suite, read_rows, suite_path
 
@@ -61,20 +62,23 @@ def audit(
     suites: Path | None = None,
     waived: Mapping[str, frozenset[str]] | None = None,
     rows_of: ReadRows | None = None,
+    row_checks: Mapping[str, Sequence[RowCheck]] | None = None,
 ) -> list[AuditResult]:
     """Check every slice. Returns one result for each, in their order.
 
     ``suites`` is the folder of users' suites. ``waived`` are the waived checks of each source: they
     run, and block nothing. ``rows_of`` reads the first rows of a slice's staged files, by default
-    from local paths. A suite that cannot be read, or an expectation that cannot be evaluated, is a
-    failed check of its own source only. Results are added to the data docs under ``docs_root``; if
-    that fails, it is logged, and no result changes.
+    from local paths. ``row_checks`` are the results of each source's CHECK constraints; one with
+    the name of a check of every step gets ``#2``. A suite that cannot be read, or an expectation
+    that cannot be evaluated, is a failed check of its own source only. Results are added to the
+    data docs under ``docs_root``; if that fails, it is logged, and no result changes.
     """
     if not slices:
         return []
     load()
     with _one_at_a_time:
-        return _audit(slices, docs_root, suites, waived or {}, rows_of or _read_local)
+        sources = _Sources(suites, waived or {}, rows_of or _read_local, row_checks or {})
+        return _audit(slices, docs_root, sources)
 
 
 def load() -> None:
@@ -120,20 +124,21 @@ class _ImportingLess(MetaPathFinder):
         return spec
 
 
-def _audit(
-    slices: Sequence[AuditSlice],
-    docs_root: Path,
-    suites: Path | None,
-    waived_checks: Mapping[str, frozenset[str]],
-    read: ReadRows,
-) -> list[AuditResult]:
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """What `audit` takes about the sources, besides their slices."""
+
+    suites: Path | None
+    waived: Mapping[str, frozenset[str]]
+    read: ReadRows
+    row_checks: Mapping[str, Sequence[RowCheck]]
+
+
+def _audit(slices: Sequence[AuditSlice], docs_root: Path, sources: _Sources) -> list[AuditResult]:
     from reclock.quality import docs
 
     context = _context()
-    audited = [
-        _audit_one(context, slice_, suites, waived_checks.get(slice_.source, frozenset()), read)
-        for slice_ in slices
-    ]
+    audited = [_audit_one(context, slice_, sources) for slice_ in slices]
     pages: list[str | None] = [None] * len(audited)
     try:
         entries = [(slice_, *results) for slice_, results in zip(slices, audited, strict=True)]
@@ -144,14 +149,11 @@ def _audit(
 
 
 def _audit_one(
-    context: AbstractDataContext,
-    slice_: AuditSlice,
-    suites: Path | None,
-    waived: frozenset[str],
-    read: ReadRows,
+    context: AbstractDataContext, slice_: AuditSlice, sources: _Sources
 ) -> tuple[AuditResult, list[ExpectationSuiteValidationResult]]:
     from reclock.quality import expectations, frames
 
+    suites, waived = sources.suites, sources.waived.get(slice_.source, frozenset())
     results = [
         _validate(
             context,
@@ -176,17 +178,19 @@ def _audit_one(
         ),
     ]
     checks = [_check(result, waived) for validation in results for result in validation.results]
+    names_of_steps = {check.name for check in checks}
+    checks += [
+        _row_check(check, f"{check.name}{'#2' if check.name in names_of_steps else ''}", waived)
+        for check in sources.row_checks.get(slice_.source, ())
+    ]
     if suites is not None:
         try:
             user = load_suite(suite_path(suites, slice_.source))
             if user and slice_.rows:  # of a step without rows there is nothing to check
-                validation = _validate_user(context, slice_, read(slice_), user)
+                validation = _validate_user(context, slice_, sources.read(slice_), user)
                 results.append(validation)
                 checks += [
-                    _check(
-                        result, waived, checked_rows=min(slice_.rows, ROWS_LIMIT), rows=slice_.rows
-                    )
-                    for result in validation.results
+                    _user_check(result, waived, slice_.rows) for result in validation.results
                 ]
         except Exception as failure:
             # the edge between a user's suite and the other sources: recorded as a check
@@ -257,13 +261,28 @@ def _validate_user(
     return _validate(context, slice_, "rows", rows, expectations)
 
 
-def _check(
-    result: ExpectationValidationResult,
-    waived: frozenset[str],
-    *,
-    checked_rows: int = 0,
-    rows: int = 0,
+def _row_check(check: RowCheck, name: str, waived: frozenset[str]) -> ExpectationResult:
+    return ExpectationResult(
+        name,
+        check.is_met,
+        _status(name, check.is_met, "critical", waived),
+        check.detail,
+        {"unexpected_count": check.violations} if check.violations else {},
+        is_of_user=True,
+    )
+
+
+def _user_check(
+    result: ExpectationValidationResult, waived: frozenset[str], rows: int
 ) -> ExpectationResult:
+    """The check of a user's suite, which has seen the first of the ``rows``."""
+    check = replace(_check(result, waived), is_of_user=True)
+    if rows <= ROWS_LIMIT:
+        return check
+    return replace(check, detail=f"{check.detail} (seen: the first {ROWS_LIMIT} of {rows} rows)")
+
+
+def _check(result: ExpectationValidationResult, waived: frozenset[str]) -> ExpectationResult:
     name, success = _name(result), bool(result.success)
     configuration = result.expectation_config
     severity = (
@@ -275,8 +294,6 @@ def _check(
         detail = f"could not be evaluated: {raised}"
     elif not success:
         detail = f"{detail} {_observed(result.result)}"
-    if checked_rows < rows:
-        detail += f" (seen: the first {checked_rows} of {rows} rows)"
     return ExpectationResult(
         name,
         success,
@@ -302,6 +319,7 @@ def _suite_failed(failure: Exception, waived: frozenset[str]) -> ExpectationResu
         _status(SUITE_CHECK, False, "critical", waived),
         f"the attached suite could not be run: {failure}" + (f": {detail}" if detail else ""),
         {"error": type(failure).__name__},
+        is_of_user=True,
     )
 
 

@@ -17,7 +17,8 @@ class ExpectationResult:
     """One check. ``success`` says whether the expectation held, ``status`` what follows.
 
     ``name`` is stable: ``ALTER SOURCE … WAIVE '<name>'`` uses it. ``evidence`` is small and
-    JSON-like.
+    JSON-like. A check ``is_of_user`` if it is a CHECK constraint or belongs to a user's suite; the
+    others are those of every step.
     """
 
     name: str
@@ -25,6 +26,7 @@ class ExpectationResult:
     status: Status
     detail: str
     evidence: Mapping[str, Any]
+    is_of_user: bool = False
 
 
 @dataclass(frozen=True, slots=True)

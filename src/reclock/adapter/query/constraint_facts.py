@@ -26,21 +26,24 @@ _TYPES = {
 
 
 def constraint_facts(catalog: PlannerCatalog) -> dict[GlobalId, list[ConstraintFacts]]:
-    """The constraints of each table. A foreign key whose target was dropped or lost the columns is
+    """The constraints of each table and source. A foreign key whose target was dropped or lost the columns is
     left out: PostgreSQL would have dropped it."""
     tables = {
         parts(entry.name.to_table()): entry
         for entry in catalog.relations()
         if entry.table is not None
     }
-    return {entry.id: list(_facts(entry, tables)) for entry in tables.values()}
+    return {
+        entry.id: list(_facts(entry, tables))
+        for entry in catalog.relations()
+        if entry.table is not None or entry.constraints
+    }
 
 
 def _facts(
     entry: RelationEntry, tables: dict[tuple[str, ...], RelationEntry]
 ) -> Iterator[ConstraintFacts]:
-    assert entry.table is not None
-    for place, constraint in enumerate(entry.table.constraints):
+    for place, constraint in enumerate(entry.constraints):
         reference = None
         if constraint.kind is ConstraintKind.FOREIGN_KEY:
             target = tables.get(constraint.target)

@@ -421,10 +421,10 @@ def _updates(
     parts = []
     version, tail, files = input.version, input.tail, input.files(as_of, after=after)
     if files and version.folder.is_local:
-        parts.append(_without_bounds(_parquet(files), version.desc))
+        parts.append(without_bounds(_parquet(files), version.desc))
     elif files:
         session.register(name, version.dataset(files))
-        parts.append(_without_bounds(name, version.desc))
+        parts.append(without_bounds(name, version.desc))
     if (tail is not None and tail.num_rows) or not files:
         session.register(
             f"{name}_tail",
@@ -444,7 +444,7 @@ def _parquet(files: Sequence[DataFile]) -> str:
     return f"read_parquet([{', '.join(string(NAME, file.uri) for file in files)}])"
 
 
-def _without_bounds(source: str, desc: RelationDesc) -> str:
+def without_bounds(source: str, desc: RelationDesc) -> str:
     """``source`` as a relation in which NaN is a value of every floating-point column, whatever its
     statistics say.
 

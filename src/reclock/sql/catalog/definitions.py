@@ -39,6 +39,8 @@ class SourceDefinition:
     """Its own retention, if it has one."""
     host: GlobalId | None = None
     """The source in whose frontier group it is a guest."""
+    checks: tuple[Constraint, ...] = ()
+    """Its CHECK constraints, which the audit of each step evaluates on all new rows."""
 
     @property
     def progress_desc(self) -> RelationDesc:

@@ -11,6 +11,7 @@ from reclock.catalog.objects import ItemType
 from reclock.definitions.connections import Connection
 from reclock.errors import ObjectQuarantined
 from reclock.plan.relational import Plan
+from reclock.sql.catalog.constraints import Constraint
 from reclock.sql.catalog.definitions import (
     DomainDefinition,
     FunctionDefinition,
@@ -64,6 +65,13 @@ class RelationEntry:
         if self.table is None or not self.table.primary_key_is_enforced:
             return self.desc.key or ()
         return self.table.primary_key
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """The constraints that it declares, as a table or a source."""
+        if self.table is not None:
+            return self.table.constraints
+        return self.source.checks if self.source is not None else ()
 
     @property
     def is_system(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from sqlglot import exp
@@ -24,6 +24,7 @@ from reclock.sql.planning.definitions import (
     skip_existing,
 )
 from reclock.sql.planning.registry import Skipped, plans, plans_item
+from reclock.sql.statements.sources.checks import declare_checks, reject_checks_of_upstream
 from reclock.sql.statements.sources.define import define_source
 from reclock.sql.statements.sources.guests import check_guest
 from reclock.sql.statements.sources.syntax import (
@@ -32,6 +33,7 @@ from reclock.sql.statements.sources.syntax import (
     SubsourceOf,
 )
 from reclock.sql.statements.sources.upstream_tables import upstream_name
+from reclock.sql.statements.tables.declared_constraints import declared_constraints
 from reclock.sql.statements.views.plan import CreateIndex, default_index
 from reclock.sql.syntax.consumption import tracked_copy
 
@@ -73,7 +75,10 @@ def create_source(
     if skipped is not None:
         return skipped
     normal = tracked_copy(node)
+    reject_checks_of_upstream(normal)
     source = define_source(normal, catalog, session)
+    declare_checks(normal, name, source.desc, catalog, session)
+    source = replace(source, checks=declared_constraints(normal))
     check_guest(source, catalog)
     progress_name = _progress_name(node, name, catalog, session)
     index = None
@@ -183,6 +188,7 @@ def source_entry(
     node: CreateSourceStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog
 ) -> RelationEntry:
     source = define_source(node, catalog, SessionNames())
+    source = replace(source, checks=declared_constraints(node))
     collection, depends_on = StorageCollectionId(source.host or item.id), source.depends_on
     if source.host is not None:
         depends_on |= {source.host}

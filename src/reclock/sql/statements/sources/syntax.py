@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import TokenType
 
+from reclock.errors import UnsupportedSql
 from reclock.sql.statements.sources.formats_syntax import (
     ParquetFormatClause,
     PlainFormatClause,
     formats,
 )
 from reclock.sql.statements.sources.upstreams_syntax import ObjectsFrom, upstream
+from reclock.sql.statements.tables.constraints_syntax import (
+    TableConstraint,
+    column_constraint,
+    constraint_name,
+    is_table_constraint,
+    table_constraint,
+)
 from reclock.sql.syntax import nodes
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
@@ -62,7 +71,7 @@ class SubsourceOf(exp.Expression):
 
 @written_as(
     "CREATE [materialized: MATERIALIZED] SOURCE [exists: IF NOT EXISTS] {this} "
-    "[IN CLUSTER {cluster}] [({columns})] FROM {connector} {format} [INCLUDE {include}] "
+    "[IN CLUSTER {cluster}] [({columns}[, {constraints}])] FROM {connector} {format} [INCLUDE {include}] "
     "[ENVELOPE {envelope}] [all_tables: FOR ALL TABLES] [FOR TABLES ({tables})] "
     "[EXPOSE PROGRESS AS {progress}] [WITH ({options})]"
 )
@@ -73,6 +82,7 @@ class CreateSourceStatement(Statement):
         "materialized": False,
         "cluster": False,
         "columns": False,
+        "constraints": False,
         "connector": True,
         "format": False,
         "include": False,
@@ -136,7 +146,7 @@ def create_source(parser: StatementParser) -> CreateSourceStatement:
     exists = parser.if_not_exists()
     name = parser.object_name()
     cluster = parser.in_cluster() if materialized else None
-    columns = parser.wrapped_list(_column) if parser.sees_token(TokenType.L_PAREN) else None
+    columns, constraints = _columns_and_constraints(parser)
     place = parser.token
     parser.expect("FROM")
     created = CreateSourceStatement(
@@ -145,6 +155,7 @@ def create_source(parser: StatementParser) -> CreateSourceStatement:
         materialized=materialized,
         cluster=cluster,
         columns=columns,
+        constraints=constraints,
         connector=upstream(parser),
         format=formats(parser),
         include=parser.comma_list(_metadata) if parser.accept("INCLUDE") else None,
@@ -168,15 +179,72 @@ def create_subsource(parser: StatementParser) -> CreateSubsourceStatement:
     return CreateSubsourceStatement(this=name, source=source, table=parser.text())
 
 
+def _columns_and_constraints(
+    parser: StatementParser,
+) -> tuple[list[SourceColumn] | None, list[TableConstraint] | None]:
+    if not parser.sees_token(TokenType.L_PAREN):
+        return None, None
+    place = parser.token
+    elements = [element for several in parser.wrapped_list(_elements) for element in several]
+    columns = [element for element in elements if isinstance(element, SourceColumn)]
+    constraints = [element for element in elements if isinstance(element, TableConstraint)]
+    if constraints and not columns:
+        raise UnsupportedSql(
+            "CHECK constraints of a source are over columns that it declares",
+            hint="list the columns with their types before the constraints",
+        )
+    if not columns:
+        parser.raise_error("Expected a column", place)
+    return columns, constraints or None
+
+
+def _elements(parser: StatementParser) -> Sequence[SourceColumn | TableConstraint]:
+    """A column and its constraints, or a constraint of the source."""
+    if is_table_constraint(parser):
+        return [_check(table_constraint(parser))]
+    column = _typed_column(parser)
+    constraints = []
+    is_null_declared = False
+    while parser.token and parser.token.token_type not in (TokenType.COMMA, TokenType.R_PAREN):
+        name = constraint_name(parser)
+        if name is None and not is_null_declared and _accept_null(parser, column):
+            is_null_declared = True
+        elif (constraint := column_constraint(parser, name, column.this)) is not None:
+            constraints.append(_check(constraint))
+        else:
+            parser.raise_error("Expected NOT NULL, NULL, CHECK, a comma or the end of the columns")
+    return [column, *constraints]
+
+
+def _check(constraint: TableConstraint) -> TableConstraint:
+    if constraint.args["kind"] != "CHECK":
+        raise UnsupportedSql(f"{constraint.args['kind']} constraints of sources are not supported")
+    return constraint
+
+
 def _column(parser: StatementParser) -> SourceColumn:
+    """A column of a subsource."""
+    column = _typed_column(parser)
+    _accept_null(parser, column)
+    if parser.accept("CHECK") or constraint_name(parser) is not None:
+        raise UnsupportedSql("constraints on the tables of a source are not supported")
+    return column
+
+
+def _typed_column(parser: StatementParser) -> SourceColumn:
     name = parser.name()
     kind = parser.data_type()
     if kind is None:
         parser.raise_error("Expected a type")
-    not_null = parser.accept("NOT", "NULL")
-    if not not_null:
-        parser.accept("NULL")
-    return SourceColumn(this=name, kind=kind, not_null=not_null)
+    return SourceColumn(this=name, kind=kind, not_null=False)
+
+
+def _accept_null(parser: StatementParser, column: SourceColumn) -> bool:
+    """Whether NOT NULL or NULL is next. It is read into the column."""
+    if parser.accept("NOT", "NULL"):
+        column.set("not_null", True)
+        return True
+    return bool(parser.accept("NULL"))
 
 
 def _metadata(parser: StatementParser) -> Metadata:

@@ -31,6 +31,7 @@ from reclock.sql.queries.limits import NoSubqueries
 from reclock.sql.queries.output_names import UNNAMED, output_name
 from reclock.sql.queries.planned import TypedExpr
 from reclock.sql.queries.scope import Scope
+from reclock.sql.statements.sources.syntax import CreateSourceStatement
 from reclock.sql.statements.tables.constraints_syntax import TableConstraint, expressions_of
 from reclock.sql.statements.tables.syntax import CreateTableStatement
 
@@ -54,9 +55,10 @@ def key_columns(node: CreateTableStatement) -> tuple[str, ...]:
     return ()
 
 
-def declared_constraints(node: CreateTableStatement) -> tuple[Constraint, ...]:
-    """The constraints of a definition that ``declare_constraints`` brought into the form that is
-    kept."""
+def declared_constraints(
+    node: CreateTableStatement | CreateSourceStatement,
+) -> tuple[Constraint, ...]:
+    """The constraints of a definition, which are in the form that is kept: named, and so on."""
     return tuple(_declared(constraint) for constraint in node.args.get("constraints") or ())
 
 
@@ -110,7 +112,7 @@ def declare_constraints(
     for constraint in constraints:
         _check_columns(constraint, desc)
         _check_actions(constraint, computed)
-    _name_constraints(constraints, name.item, existing)
+    name_constraints(constraints, name.item, existing)
     assumed = []
     for constraint in constraints:
         is_enforceable = True
@@ -187,9 +189,7 @@ def _declare_check(constraint: TableConstraint, name: QualifiedName, desc: Relat
     condition = constraint.args["check"]
     asks = _InCheck(NO_PARAMETERS, "it may use the columns of the row")
     planned_condition(condition, Scope.of(desc, name.item, name), asks)
-    for column in condition.find_all(exp.Column):
-        for qualifier in ("table", "db", "catalog"):
-            column.set(qualifier, None)
+    remove_qualifiers(condition)
     planned_condition(condition, Scope.of(desc, None), asks)
     return bool(asks.calls)
 
@@ -206,9 +206,14 @@ def _declare_unique_index(
                 f"{part.sql} has type {part.column.type}, which is not supported in keys"
             )
     for expression in expressions_of(constraint):
-        for column in expression.find_all(exp.Column):
-            for qualifier in ("table", "db", "catalog"):
-                column.set(qualifier, None)
+        remove_qualifiers(expression)
+
+
+def remove_qualifiers(expression: exp.Expr) -> None:
+    """Let the expression name columns alone, so that it stays valid when the relation is renamed."""
+    for column in expression.find_all(exp.Column):
+        for qualifier in ("table", "db", "catalog"):
+            column.set(qualifier, None)
 
 
 def check_condition(constraint: Constraint, desc: RelationDesc) -> Scalar:
@@ -326,7 +331,7 @@ def check_comparable(
             )
 
 
-def _name_constraints(
+def name_constraints(
     constraints: Sequence[TableConstraint], table: str, existing: Sequence[TableConstraint]
 ) -> None:
     """Give names to those without, as PostgreSQL does: of the table, the columns and the kind, and

@@ -1,0 +1,165 @@
+"""Evaluates the CHECK constraints of a source on the staged rows of a step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from reclock.adapter.context.texts import text_of
+from reclock.algebra.ids import StorageCollectionId
+from reclock.algebra.relations import BIGINT, BOOLEAN, DIFF_COLUMN, Column, RelationDesc
+from reclock.algebra.timestamps import MAXIMUM
+from reclock.collections.schema import arrow_schema
+from reclock.compute import rendering
+from reclock.compute.engines.database import NAME
+from reclock.compute.operators.rules import EngineRelation, columns
+from reclock.errors import ReclockError
+from reclock.ingest.audit import AuditCase
+from reclock.ingest.source_collections import SourceCollections
+from reclock.plan.build import compute, filter_rows
+from reclock.plan.relational import Finishing, Get, Plan
+from reclock.plan.scalars import Call, ColumnRef, Literal, Scalar
+from reclock.quality.row_checks import RowCheck
+from reclock.runtime.environment import Environment
+from reclock.sql.catalog.constraints import Constraint
+from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.named_types import types_of
+from reclock.sql.names import SessionNames
+from reclock.sql.statements.sources.checks import source_check
+from reclock.sql.syntax.dialect import to_sql
+
+if TYPE_CHECKING:
+    from pyarrow.dataset import Dataset
+
+    from reclock.compute.engines.duckdb import DuckDbEngine
+
+_ROWS = "staged_rows"
+_DIFF = Column(DIFF_COLUMN, BIGINT, is_nullable=False)
+_EXAMPLE_VALUE, _EXAMPLE = 64, 1000
+"""The most characters of a value, as in PostgreSQL, and of all values of an example."""
+
+
+def row_checks(environment: Environment, case: AuditCase) -> list[RowCheck]:
+    """What comes of each enforced CHECK of the source on all rows that the step inserts.
+
+    One query answers all of them. A condition that cannot be evaluated for some row fails alone.
+    """
+    entry = environment.stores.planner_catalog().entry(case.source.id)
+    constraints = entry.constraints if isinstance(entry, RelationEntry) else ()  # else dropped
+    enforced = [constraint for constraint in constraints if constraint.is_enforced]
+    if not enforced or not case.step.staged.get(""):
+        return []
+    try:
+        staged = _staged_rows(environment, case, enforced)
+        return _evaluated(staged, enforced)
+    except Exception as failure:  # the edge between this source and the others of the audit
+        return [_unevaluated(constraint, failure) for constraint in enforced]
+
+
+def _evaluated(staged: StagedRows, constraints: Sequence[Constraint]) -> list[RowCheck]:
+    try:
+        rows, *violations = staged.counts(constraints)
+    except ReclockError as failure:
+        if len(constraints) == 1:
+            return [_unevaluated(constraints[0], failure)]
+        return [check for constraint in constraints for check in _evaluated(staged, [constraint])]
+    return [
+        RowCheck(
+            constraint.name,
+            to_sql(constraint.condition),
+            rows,
+            count,
+            staged.example(constraint) if count else None,
+        )
+        for constraint, count in zip(constraints, violations, strict=True)
+    ]
+
+
+def _unevaluated(constraint: Constraint, failure: Exception) -> RowCheck:
+    reason = failure.message if isinstance(failure, ReclockError) else str(failure)
+    return RowCheck(constraint.name, to_sql(constraint.condition), 0, error=reason)
+
+
+def _staged_rows(
+    environment: Environment, case: AuditCase, constraints: Sequence[Constraint]
+) -> StagedRows:
+    import pyarrow.dataset as pads  # it loads pandas
+
+    catalog, desc = environment.stores.planner_catalog(), case.source.desc
+    with types_of(catalog, SessionNames()):
+        conditions = {constraint.name: source_check(constraint, desc) for constraint in constraints}
+    folder = SourceCollections.open(environment.stores.lake, case.source).outputs[""].folder
+    parquet = pads.ParquetFileFormat()
+    fragments = [
+        parquet.make_fragment(file.path, folder.filesystem) for file in case.step.staged[""]
+    ]
+    schema = arrow_schema(desc, with_updates=True)
+    files = pads.FileSystemDataset(fragments, schema, parquet, folder.filesystem)
+    return StagedRows(
+        environment.runtime.engines.small, files, case.source.output(""), desc, conditions
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StagedRows:
+    """The staged rows of a source with columns of ``desc``, and the ``conditions`` of its CHECKs,
+    by name."""
+
+    engine: DuckDbEngine
+    files: Dataset
+    collection: StorageCollectionId
+    desc: RelationDesc
+    conditions: dict[str, Scalar]
+
+    def counts(self, constraints: Sequence[Constraint]) -> list[int]:
+        """How many rows there are, and how many of them violate each of the constraints."""
+        scalars = [*(self.conditions[constraint.name] for constraint in constraints), self._diff]
+        plan = compute(self._inserted, scalars, [f"c{i}" for i in range(len(scalars))])
+        *conditions, diff = columns(plan)
+        filters = ["", *(f" FILTER (WHERE NOT {condition})" for condition in conditions)]
+        sums = ", ".join(f"CAST(coalesce(sum({diff}){filter}, 0) AS BIGINT)" for filter in filters)
+        sql = f"SELECT {sums}, CAST(1 AS BIGINT) FROM ({self._rendered(plan)})"
+        counts = tuple(Column(f"count{i}", BIGINT) for i in range(len(filters)))
+        [row] = self._rows(sql, counts)
+        return [*row]
+
+    def example(self, constraint: Constraint) -> str | None:
+        """The values of a row that violates the constraint, which does."""
+        violated: Scalar = Call("not", (self.conditions[constraint.name],), BOOLEAN)
+        plan = filter_rows(self._inserted, [violated])
+        for row in self._rows(f"{self._rendered(plan)} LIMIT 1", self.desc.columns):
+            text = ", ".join(map(_shortened, row))
+            return text if len(text) <= _EXAMPLE else f"{text[:_EXAMPLE]}..."
+        return None
+
+    def _rows(self, sql: str, shown: tuple[Column, ...]) -> list[tuple[Any, ...]]:
+        with self.engine.query(sql, shown, {_ROWS: self.files}, MAXIMUM).batches as batches:
+            table = batches.read_all()
+        values = [column.to_pylist() for column in table.columns[: len(shown)]]
+        return list(zip(*values, strict=True))
+
+    @property
+    def _diff(self) -> ColumnRef:
+        return ColumnRef(len(self.desc), BIGINT)
+
+    @property
+    def _inserted(self) -> Plan:
+        """The rows that the step inserts, each with its diff as the last column."""
+        updates = Get(self.collection, _ROWS, RelationDesc((*self.desc.columns, _DIFF)))
+        is_inserted = Call(">", (self._diff, Literal(0, BIGINT)), BOOLEAN)
+        return filter_rows(updates, [is_inserted])
+
+    def _rendered(self, plan: Plan) -> str:
+        from reclock.compute.engines.duckdb import without_bounds
+
+        rows = EngineRelation(without_bounds(_ROWS, self.desc), is_counted=False)
+        relations = {str(self.collection): rows}
+        return rendering.select(plan, Finishing(), NAME, relations, MAXIMUM).sql
+
+
+def _shortened(value: Any) -> str:
+    if value is None:
+        return "null"
+    text = text_of(value)
+    return text if len(text) <= _EXAMPLE_VALUE else f"{text[:_EXAMPLE_VALUE]}..."
