@@ -19,7 +19,7 @@ from reclock.ingest.audit import AuditCase
 from reclock.ingest.source_collections import SourceCollections
 from reclock.plan.build import compute, filter_rows
 from reclock.plan.relational import Finishing, Get, Plan
-from reclock.plan.scalars import Call, ColumnRef, Literal, Scalar
+from reclock.plan.scalars import Call, Case, ColumnRef, Literal, Scalar
 from reclock.quality.row_checks import RowCheck
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.constraints import Constraint
@@ -115,7 +115,8 @@ class StagedRows:
     def counts(self, constraints: Sequence[Constraint]) -> list[int]:
         """How many rows there are, and how many of them violate each of the constraints."""
         scalars = [*(self.conditions[constraint.name] for constraint in constraints), self._diff]
-        plan = compute(self._inserted, scalars, [f"c{i}" for i in range(len(scalars))])
+        inserted = filter_rows(self._updates, [self._is_inserted])
+        plan = compute(inserted, scalars, [f"c{i}" for i in range(len(scalars))])
         *conditions, diff = columns(plan)
         filters = ["", *(f" FILTER (WHERE NOT {condition})" for condition in conditions)]
         sums = ", ".join(f"CAST(coalesce(sum({diff}){filter}, 0) AS BIGINT)" for filter in filters)
@@ -127,7 +128,9 @@ class StagedRows:
     def example(self, constraint: Constraint) -> str | None:
         """The values of a row that violates the constraint, which does."""
         violated: Scalar = Call("not", (self.conditions[constraint.name],), BOOLEAN)
-        plan = filter_rows(self._inserted, [violated])
+        # in a CASE, so that the condition is not evaluated for other rows
+        case = Case(((self._is_inserted, violated),), Literal(False, BOOLEAN), BOOLEAN)
+        plan = filter_rows(self._updates, [case])
         for row in self._rows(f"{self._rendered(plan)} LIMIT 1", self.desc.columns):
             text = ", ".join(map(_shortened, row))
             return text if len(text) <= _EXAMPLE else f"{text[:_EXAMPLE]}..."
@@ -144,11 +147,13 @@ class StagedRows:
         return ColumnRef(len(self.desc), BIGINT)
 
     @property
-    def _inserted(self) -> Plan:
-        """The rows that the step inserts, each with its diff as the last column."""
-        updates = Get(self.collection, _ROWS, RelationDesc((*self.desc.columns, _DIFF)))
-        is_inserted = Call(">", (self._diff, Literal(0, BIGINT)), BOOLEAN)
-        return filter_rows(updates, [is_inserted])
+    def _updates(self) -> Plan:
+        """The rows, each with its diff as the last column."""
+        return Get(self.collection, _ROWS, RelationDesc((*self.desc.columns, _DIFF)))
+
+    @property
+    def _is_inserted(self) -> Scalar:
+        return Call(">", (self._diff, Literal(0, BIGINT)), BOOLEAN)
 
     def _rendered(self, plan: Plan) -> str:
         from reclock.compute.engines.duckdb import without_bounds
