@@ -1,6 +1,6 @@
 """A user's DAGs in an Airflow of separate processes, with Reclock from its wheel: a sensor and an
-asset watcher go on after the triggerer was killed, and Airflow's provider of OpenLineage reports
-what tasks read and wrote."""
+asset watcher go on after the triggerer was killed, news of an upstream starts ticks, and Airflow's
+provider of OpenLineage reports what tasks read and wrote."""
 
 from __future__ import annotations
 
@@ -28,8 +28,12 @@ pytestmark = pytest.mark.airflow
 FOLDER = Path(__file__).resolve().parent
 AIRFLOW = str(Path(sys.executable).parent / "airflow")
 
-SOURCE = """CREATE SOURCE a (k text, v integer) FROM S3
-  DISCOVER OBJECTS MATCHING '**' USING BUCKET SCAN 'a' FORMAT CSV WITH HEADER"""
+SOURCE = """CREATE SOURCE {name} (k text, v integer) FROM S3
+  DISCOVER OBJECTS MATCHING '**' USING BUCKET SCAN '{name}' FORMAT CSV WITH HEADER"""
+
+
+EVENTS = """SELECT extra FROM asset_event JOIN asset ON asset.id = asset_event.asset_id
+  WHERE asset.name = '{asset}' ORDER BY asset_event.id"""
 
 
 class AirflowProcesses:
@@ -80,7 +84,7 @@ def airflow(
 ) -> Iterator[AirflowProcesses]:
     folder = tmp_path_factory.mktemp("processes")
     (folder / "dags").mkdir()
-    for name in ("waiting", "watched", "lineage"):
+    for name in ("waiting", "watched", "ticking", "lineage"):
         shutil.copy(FOLDER / "user_dags" / f"{name}.py", folder / "dags")
     connection = {"conn_type": "reclock", "extra": {"home": str(folder / "home")}}
     port = free_port()
@@ -100,13 +104,14 @@ def airflow(
         "AIRFLOW_CONN_RECLOCK_DEFAULT": json.dumps(connection),
         "OPENLINEAGE_URL": lineage_server.url,
     }
-    objects = folder / "home" / "buckets" / "a"
-    objects.mkdir(parents=True)
-    (objects / "1.csv").write_text("k,v\nx,1\nx,2\n")
+    for source in ("a", "arriving"):
+        (folder / "home" / "buckets" / source).mkdir(parents=True)
+    (folder / "home" / "buckets" / "a" / "1.csv").write_text("k,v\nx,1\nx,2\n")
     with reclock.connect(folder / "home", create=True) as client:
         client.sql("CREATE TABLE waited_for (n integer); INSERT INTO waited_for VALUES (1)")
         client.sql("CREATE TABLE watched (n integer); INSERT INTO watched VALUES (0)")
-        client.sql(SOURCE)
+        for source in ("a", "arriving"):
+            client.sql(SOURCE.format(name=source))
         client.sql("CREATE MATERIALIZED VIEW v AS SELECT k, sum(v) AS total FROM a GROUP BY k")
     airflow_commands(["db", "migrate"], **settings)
     with ExitStack() as stack:
@@ -129,8 +134,7 @@ def test_a_sensor_and_a_watcher_survive_the_death_of_the_triggerer(
         return [json.loads(value) for (value,) in airflow.stored(query)]
 
     def payloads() -> list[dict[str, Any]]:
-        """Of the events of the asset."""
-        events = documents("SELECT extra FROM asset_event ORDER BY id")
+        events = documents(EVENTS.format(asset="watched"))
         return [event["payload"] for event in events if "payload" in event]
 
     def count_is(count: int) -> bool:
@@ -148,7 +152,7 @@ def test_a_sensor_and_a_watcher_survive_the_death_of_the_triggerer(
         client.sql("SELECT * FROM watched")  # a read moves time on, and is not an event
         client.sql("UPDATE watched SET n = 3 WHERE n = 2; DELETE FROM watched WHERE n = 0")
         eventually(lambda: count_is(2), airflow.logs)
-        states = "SELECT value FROM asset_state_store"
+        states = "SELECT value FROM asset_state_store WHERE key LIKE 'reclock_published_%'"
         eventually(lambda: documents(states) == [payloads()[-1]["time"]], airflow.logs)
         end(triggerer, signal.SIGKILL)
         client.sql("INSERT INTO watched VALUES (4)")
@@ -171,6 +175,29 @@ def test_a_sensor_and_a_watcher_survive_the_death_of_the_triggerer(
     assert (json.loads(row) if isinstance(row, str) else row) == [True, 42]
     # the DAG that has the asset as its schedule
     eventually(lambda: airflow.state("react", "payloads") == "success", airflow.logs)
+
+
+def test_news_of_an_upstream_starts_a_tick(airflow: AirflowProcesses) -> None:
+    """The triggerer is the one that the test before has left running."""
+    objects = airflow.folder / "home" / "buckets" / "arriving"
+
+    def reported() -> list[Any]:
+        events = airflow.stored(EVENTS.format(asset="news"))
+        return [json.loads(extra)["payload"]["sources"] for (extra,) in events]
+
+    with reclock.connect(airflow.folder / "home") as client:
+        for count in (1, 2):
+            (objects / f"{count}.csv").write_text("k,v\nx,1\n")
+
+            def is_published(count: int = count) -> bool:
+                return client.sql("SELECT count(*) FROM arriving").rows() == [(count,)]
+
+            eventually(is_published, airflow.logs)
+            assert reported() == [["reclock.public.arriving"]] * count
+    states = [
+        state for (state,) in airflow.stored("SELECT state FROM dag_run WHERE dag_id = 'ticking'")
+    ]
+    assert len(states) == 2
 
 
 def test_airflow_reports_what_tasks_read_and_wrote(

@@ -57,7 +57,7 @@ def hook_answers(run_worker: Worker, airflow_database: dict[str, str]) -> Worker
 
 
 def test_airflow_lists_the_provider_and_its_connection_type(airflow: Worker) -> None:
-    commands = ("list", "hooks", "widgets")
+    commands = ("list", "hooks", "widgets", "triggers")
     outputs = airflow(*(("providers", name, "-o", "json") for name in commands))
     rows_of = dict(zip(commands, outputs, strict=True))
 
@@ -70,6 +70,8 @@ def test_airflow_lists_the_provider_and_its_connection_type(airflow: Worker) -> 
     hook = listed("hooks", "connection_type", "reclock")
     assert (hook["class"], hook["package_name"]) == ("reclock.airflow.hooks.ReclockHook", "reclock")
     assert hook["conn_id_attribute_name"] == "reclock_conn_id"
+    trigger = listed("triggers", "class", "reclock")
+    assert (trigger["class"], trigger["package_name"]) == ("reclock.airflow.triggers", "reclock")
     assert listed("widgets", "connection_parameter_name", "extra__reclock__home")
 
 

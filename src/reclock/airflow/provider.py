@@ -13,6 +13,10 @@ def get_provider_info() -> dict[str, Any]:
         "name": "Reclock",
         "description": "Puts a lakehouse on one clock: all sources are read at one time.",
         "versions": [version("reclock")],
+        "integrations": [{"integration-name": "Reclock", "tags": ["software"]}],
+        "triggers": [
+            {"integration-name": "Reclock", "python-modules": ["reclock.airflow.triggers"]}
+        ],
         "plugins": [{"name": "reclock", "plugin-class": "reclock.airflow.plugin.ReclockPlugin"}],
         "asset-uris": [
             {

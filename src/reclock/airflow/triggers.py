@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,13 @@ from airflow.sdk.bases.hook import BaseHook
 from airflow.triggers.base import BaseEventTrigger, BaseTrigger, TriggerEvent
 
 from reclock.airflow.arguments import DEFAULT_CONNECTION, names_of
+from reclock.airflow.news import (
+    EmbeddedNewsReader,
+    NewsReader,
+    NewsUnknown,
+    WarmNewsReader,
+    full_message,
+)
 
 if TYPE_CHECKING:
     from reclock.airflow.hooks import ReclockHook
@@ -130,7 +137,41 @@ class ReclockStepTrigger(BaseTrigger):
             await asyncio.sleep(self.poll_interval)
 
 
-class ReclockPublishedTrigger(BaseEventTrigger):
+class _StoringTrigger(BaseEventTrigger):
+    """A trigger for an asset, with one value in Airflow's asset state store, from which a triggerer
+    that is started again continues. Without a store, or with those of several assets, the value is
+    lost with the triggerer."""
+
+    asset_state_store: Any
+
+    @property
+    def _key(self) -> str:
+        """Of its value among the states of the asset, which other triggers may watch too."""
+        raise NotImplementedError
+
+    async def _stored(self) -> Any:
+        """The stored value, or None."""
+        if self.asset_state_store is None:
+            return None
+        try:
+            return await self.asset_state_store.aget(self._key)
+        except ValueError:  # it watches several assets: none of their stores is its own
+            self.asset_state_store = None
+            return None
+
+    async def _store(self, value: Any) -> bool:
+        """Whether it is stored now."""
+        if self.asset_state_store is None:
+            return False
+        try:
+            await self.asset_state_store.aset(self._key, value)
+        except Exception as error:  # Airflow's API may answer the next time
+            self.log.warning("the state %s cannot be stored: %s", value, error)
+            return False
+        return True
+
+
+class ReclockPublishedTrigger(_StoringTrigger):
     """Fires each time that new rows of one of the relations, or deletions, are published.
 
     An event says at which ``time`` all of the relations can be read with them, and how many
@@ -141,8 +182,6 @@ class ReclockPublishedTrigger(BaseEventTrigger):
     again continues there; it may repeat the last event. A trigger without a stored time begins with
     what is published when it starts.
     """
-
-    asset_state_store: Any
 
     def __init__(
         self,
@@ -185,38 +224,19 @@ class ReclockPublishedTrigger(BaseEventTrigger):
                     yield TriggerEvent({"time": time, "changes": changes})
             await asyncio.sleep(self.poke_interval)
             # Airflow stores the event meanwhile: the time goes after it, so that no event is lost.
-            if watched is not None and watched != stored and await self._store_time(watched):
+            if watched is not None and watched != stored and await self._store(watched):
                 stored = watched
 
     @property
     def _key(self) -> str:
-        """Of its time among the states of the asset, which other triggers may watch too."""
-        watched = json.dumps([self.reclock_conn_id, self.relations])
-        return f"reclock_published_{hashlib.sha256(watched.encode()).hexdigest()[:16]}"
+        return f"reclock_published_{_digest([self.reclock_conn_id, self.relations])}"
 
     async def _stored_time(self) -> int | None:
-        if self.asset_state_store is None:
-            return None
-        try:
-            time = await self.asset_state_store.aget(self._key)
-        except ValueError:  # it watches several assets: none of their stores is its own
-            self.asset_state_store = None
-            return None
+        time = await self._stored()
         if not isinstance(time, int):
             return None
         self.log.info("watching again from %d on", time)
         return time
-
-    async def _store_time(self, time: int) -> bool:
-        """Whether it is stored now."""
-        if self.asset_state_store is None:
-            return False
-        try:
-            await self.asset_state_store.aset(self._key, time)
-        except Exception as error:  # Airflow's API may answer the next time
-            self.log.warning("the time %d cannot be stored: %s", time, error)
-            return False
-        return True
 
     def _changes(self, hook: ReclockHook, after: int | None) -> tuple[int, dict[str, int]]:
         """See ``changes_since``."""
@@ -224,6 +244,104 @@ class ReclockPublishedTrigger(BaseEventTrigger):
 
         with hook.get_client() as client:
             return changes_since(client, self.relations, after)
+
+
+class ReclockUpstreamTrigger(_StoringTrigger):
+    """Fires when an upstream of one of the ``sources`` (of all sources, if None) has something new
+    that is not ingested. For an ``AssetWatcher``: a DAG that has the asset as its schedule then
+    starts, and ticks.
+
+    Every ``poke_interval`` seconds the upstreams are probed as by a tick, which claims nothing and
+    takes no time: by the warm process that the connection ``warm_conn_id`` names, if it is given,
+    otherwise in a thread of the triggerer, for which ``reclock_conn_id`` must have a home. An event
+    has the full names of the ``sources`` with news.
+
+    Each piece of news is part of at least one event, unless a tick ingests it before a poll. The
+    same news is no event again, however long the tick that it started is still to run: a source is
+    in another event once its upstream has more, once a part was ingested and the rest is still
+    there, or, where a tick has left an unfinished step, once for that step and after each decision
+    about it. So a tick that fails must be retried by its own task. Reads move the upper of an idle
+    source without an event. While a process works on a source, the source has no event.
+
+    Airflow's asset state store keeps what was reported, so a triggerer that is started again
+    continues there; it may repeat the last event. Without a stored state it begins with everything
+    that is not ingested.
+    """
+
+    def __init__(
+        self,
+        *,
+        sources: str | list[str] | None = None,
+        reclock_conn_id: str = DEFAULT_CONNECTION,
+        warm_conn_id: str | None = None,
+        poke_interval: float = 15,
+    ) -> None:
+        super().__init__()
+        self.sources = None if sources is None else names_of(sources)
+        self.reclock_conn_id = reclock_conn_id
+        self.warm_conn_id = warm_conn_id
+        self.poke_interval = poke_interval
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        return (
+            f"{type(self).__module__}.{type(self).__qualname__}",
+            {
+                "sources": self.sources,
+                "reclock_conn_id": self.reclock_conn_id,
+                "warm_conn_id": self.warm_conn_id,
+                "poke_interval": self.poke_interval,
+            },
+        )
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        reader = await self._open_reader()
+        stored = reported = await self._stored_fingerprints()
+        failures: Sequence[str] = ()
+        try:
+            while True:
+                try:
+                    news = await asyncio.to_thread(reader.read, self.sources)
+                except NewsUnknown as unknown:
+                    self.log.warning("the probe failed and is repeated: %s", unknown)
+                else:
+                    for failure in news.failures:
+                        if failure not in failures:
+                            self.log.warning("%s", failure)
+                    failures = news.failures
+                    fresh = news.fingerprints.items() - reported.items()
+                    reported = reported | dict(news.fingerprints)
+                    if fresh:
+                        yield TriggerEvent({"sources": sorted(name for name, _ in fresh)})
+                await asyncio.sleep(self.poke_interval)
+                # Airflow stores the event meanwhile: its state goes after it, so that none is lost.
+                if reported != stored and await self._store(reported):
+                    stored = reported
+        finally:
+            await asyncio.to_thread(reader.close)
+
+    async def _open_reader(self) -> NewsReader:
+        if self.warm_conn_id is None:
+            return EmbeddedNewsReader(await open_hook(self.reclock_conn_id))
+        from reclock.airflow.warm import WarmProcess
+
+        process = WarmProcess.of(await BaseHook.aget_connection(self.warm_conn_id))
+        return WarmNewsReader(process, self._key)
+
+    @property
+    def _key(self) -> str:
+        environment = self.warm_conn_id or self.reclock_conn_id
+        return f"reclock_upstream_{_digest([environment, self.sources])}"
+
+    async def _stored_fingerprints(self) -> dict[str, str]:
+        reported = await self._stored()
+        if not isinstance(reported, dict):
+            return {}
+        self.log.info("watching again; sources reported before: %d", len(reported))
+        return reported
+
+
+def _digest(parts: list[Any]) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
 async def open_hook(reclock_conn_id: str) -> ReclockHook:
@@ -237,9 +355,3 @@ async def open_hook(reclock_conn_id: str) -> ReclockHook:
 def is_transient(error: ReclockError) -> bool:
     """Whether the same question may be answered later."""
     return error.sqlstate.startswith(_TRANSIENT_SQLSTATES)
-
-
-def full_message(error: ReclockError) -> str:
-    """The message of a ``ReclockError`` with its detail and hint."""
-    parts = (error.message, error.detail, error.hint and f"hint: {error.hint}")
-    return "; ".join(filter(None, parts))

@@ -52,6 +52,8 @@ class IngestReport:
     died."""
     abandoned: tuple[str, ...] = ()
     """The partitions that are no longer read, until they are restarted."""
+    news: str | None = None
+    """The fingerprint of what is ``NEW`` (see ``reclock.ingest.news``)."""
 
     @classmethod
     def of(cls, source: str, step: Step) -> IngestReport:

@@ -20,6 +20,7 @@ from reclock.ingest import effects, events
 from reclock.ingest.advance import Goal, Ingestion, drive
 from reclock.ingest.claim_effects import ClaimEffects, RecordSkips
 from reclock.ingest.engines import Engines
+from reclock.ingest.news import news_fingerprint
 from reclock.ingest.report import IngestReport, IngestState
 from reclock.ingest.source_collections import SourceCollections
 from reclock.ingest.source_effects import SourceEffects
@@ -71,11 +72,14 @@ def ingest(
         writer = SourceEffects(
             source, connector, whole_connector, claim, lake, engines, is_history, is_wanted, at
         )
-        started = events.Started(is_claimed=frontiers.get(source.id).claim is not None)
+        earlier_claim = frontiers.get(source.id).claim
+        started = events.Started(is_claimed=earlier_claim is not None)
         goal = Goal.PROBE if is_probe else Goal.STAGE
         ingestion, end = drive(Ingestion(source.id, source.name, at, goal), started, writer.perform)
     report = _report(source, ingestion, end)
-    if report.state in (IngestState.WAITING, IngestState.NEW):
+    if report.state is IngestState.NEW:
+        return replace(report, news=news_fingerprint(ingestion, earlier_claim))
+    if report.state is IngestState.WAITING:
         return report
     return _with_waiting(report, writer, SourceCollections.open(lake, source), ingestion)
 

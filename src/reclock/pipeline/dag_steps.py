@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from typing import Any
 
 from reclock.adapter.timestamps import readiness
@@ -30,6 +29,7 @@ from reclock.pipeline import (
 from reclock.pipeline.announcements import Changes, unannounced
 from reclock.pipeline.counts import counted
 from reclock.pipeline.lineage import described
+from reclock.pipeline.source_probes import busy_sources, probe_all, upstream_news
 from reclock.pipeline.tick import allocate
 from reclock.pipeline.tick_reports import AuditReport, ClusterReport, PublishReport, TickFailure
 from reclock.runtime import task_replica
@@ -58,7 +58,10 @@ def plan(
     time_of_run = allocate(environment, at=at)
     readiness.retry_unready(environment)
     specs = source_steps.ticking_sources(environment, sources)
-    busy = _busy(environment, specs, tell)
+    busy = busy_sources(environment, specs)
+    for spec in specs:
+        if spec.id in busy:
+            tell(f"{spec.name}: left to {busy[spec.id]}, which is at work on it")
     outcomes = _probe([spec for spec in specs if spec.id not in busy], environment, time_of_run)
     idle = {spec.id: spec.name for spec in specs if outcomes.get(spec.id) is IngestState.IDLE}
     if idle or not specs:
@@ -71,36 +74,17 @@ def plan(
     return [{"source": name, "at": int(time_of_run)} for name in worked_on or [""]]
 
 
-def _busy(environment: Environment, specs: Sequence[SourceSpec], tell: Tell) -> set[GlobalId]:
-    """The sources whose claim belongs to a process that gives signs of life."""
-    frontiers, now = environment.stores.frontiers.get_all(), environment.stores.clock()
-    busy: set[GlobalId] = set()
-    for spec in specs:
-        claim = frontiers[spec.id].claim if spec.id in frontiers else None
-        if claim is not None and claim.lease_until > now:
-            busy.add(spec.id)
-            tell(f"{spec.name}: left to {claim.owner}, which is at work on it")
-    return busy
-
-
 def _probe(
     specs: Sequence[SourceSpec], environment: Environment, at: Timestamp
 ) -> dict[GlobalId, IngestState]:
     """What each source has that answers in time. Those that fail are new: their own task says
     why. The late answer to an earlier probe says nothing about what has come since."""
-
-    def attempt(spec: SourceSpec) -> tuple[IngestState, Timestamp]:
-        try:
-            return source_steps.probe_spec(environment, spec, at).state, at
-        except ReclockError:
-            return IngestState.NEW, at
-
-    probes = environment.runtime.probes
-    for spec in specs:
-        probes.start(spec.id, partial(attempt, spec))
-    patience_s = environment.stores.settings.tick_patience_ms / 1000
-    answers = probes.take([spec.id for spec in specs], patience_s=patience_s)
-    return {id: state for id, (state, probed_at) in answers.items() if probed_at >= at}
+    answers = probe_all(environment, specs, at, environment.runtime.probes)
+    return {
+        id: IngestState.NEW if isinstance(answer.outcome, ReclockError) else answer.outcome.state
+        for id, answer in answers.items()
+        if answer.at >= at
+    }
 
 
 def move_source(
@@ -277,6 +261,7 @@ STEPS: Mapping[str, Callable[..., Any]] = {
     "source": move_source,
     "clusters": work_clusters,
     "announce": announce,
+    "upstream news": upstream_news,
     "sweep": maintenance_steps.sweep,
     "maintained groups": maintenance_steps.list_groups,
     "maintain": maintenance_steps.maintain,

@@ -118,6 +118,11 @@ class ProcessRuntime:
         """The probes that this process has started. One that hangs is not started again."""
         return WorkPool(self.settings.source_threads)
 
+    @cached_property
+    def news_probes(self) -> WorkPool[GlobalId, Any]:
+        """As ``probes``, of who waits for news: apart, because each answer is taken once."""
+        return WorkPool(self.settings.source_threads)
+
     # --- connections ---
 
     @property
@@ -159,7 +164,14 @@ class ProcessRuntime:
 
     def close(self) -> None:
         """Waits for running ingestions, and stops the engines that were started here."""
-        for pool in ("ingestions", "refreshes", "emissions", "registrations", "probes"):
+        for pool in (
+            "ingestions",
+            "refreshes",
+            "emissions",
+            "registrations",
+            "probes",
+            "news_probes",
+        ):
             if pool in self.__dict__:
                 getattr(self, pool).close()
         self.engines.close()
