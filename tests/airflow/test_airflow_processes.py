@@ -32,7 +32,7 @@ SOURCE = """CREATE SOURCE {name} (k text, v integer) FROM S3
   DISCOVER OBJECTS MATCHING '**' USING BUCKET SCAN '{name}' FORMAT CSV WITH HEADER"""
 
 
-EVENTS = """SELECT extra FROM asset_event JOIN asset ON asset.id = asset_event.asset_id
+EVENTS = """SELECT asset_event.extra FROM asset_event JOIN asset ON asset.id = asset_event.asset_id
   WHERE asset.name = '{asset}' ORDER BY asset_event.id"""
 
 

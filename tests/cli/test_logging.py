@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import structlog
@@ -13,8 +14,11 @@ from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
 
 from reclock.adapter.session.activity import Activity
+from reclock.adapter.session.session import Session
 from reclock.cli import configure_logging
 from reclock.config import Settings
+from reclock.ingest.report import IngestReport
+from reclock.pipeline import dag_steps, source_steps
 from reclock.pipeline.tick import ALLOCATE, STAGES, TickRun, TickStage
 from reclock.runtime.environment import Environment
 from reclock.sql.syntax.parse import parse
@@ -62,6 +66,35 @@ def test_lines_of_a_tick_have_its_time(environment: Environment) -> None:
     assert times.pop(ALLOCATE.name) is None
     assert times.pop("after the tick") is None
     assert set(times.values()) == {report.at}
+
+
+def test_lines_of_the_tasks_of_a_tick_have_its_time(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those of the threads that probe."""
+    home = environment.stores.settings.home
+    for name in ("a", "b"):
+        (home / "buckets" / name).mkdir(parents=True)
+        (home / "buckets" / name / "o.csv").write_text("v\n1\n")
+        create = f"CREATE SOURCE {name} (v int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN '{name}'"
+        list(Session(environment).execute(f"{create} FORMAT CSV WITH HEADER"))
+    ingest = source_steps.ingest_spec
+
+    def logged(*arguments: Any, is_probe: bool = False) -> IngestReport:
+        structlog.get_logger().info("probed" if is_probe else "ingested")
+        return ingest(*arguments, is_probe=is_probe)
+
+    monkeypatch.setattr(source_steps, "ingest_spec", logged)
+    with capture_logs(processors=[merge_contextvars]) as lines:
+        planned = dag_steps.plan(environment, sources=None, at=None, tell=lambda _: None)
+        dag_steps.move_source(environment, **planned[0], owner="task", tell=lambda _: None)
+        structlog.get_logger().info("after it")
+    *of_tasks, after = [
+        line for line in lines if line["event"] in ("probed", "ingested", "after it")
+    ]
+    assert [line["event"] for line in of_tasks] == ["probed", "probed", "ingested"]
+    assert {line["tick"] for line in of_tasks} == {planned[0]["at"]}
+    assert "tick" not in after
 
 
 def test_lines_of_a_statement_have_its_session(environment: Environment) -> None:

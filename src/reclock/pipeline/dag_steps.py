@@ -2,7 +2,7 @@
 JSON, in a task or in a warm process. ``STEPS`` has them, and those of the other DAGs, by name.
 
 ``tell`` is given a line for each thing that a step has done, as it is done: they are the task's
-log.
+log. Log lines of a plan and of the step of a source have the time of the run as ``tick``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from structlog.contextvars import bound_contextvars
 
 from reclock.adapter.timestamps import readiness
 from reclock.algebra.ids import GlobalId
@@ -56,6 +58,14 @@ def plan(
     ``TimestampNotAllowed``.
     """
     time_of_run = allocate(environment, at=at)
+    with bound_contextvars(tick=time_of_run):
+        return _plan_at(environment, sources, time_of_run, tell)
+
+
+def _plan_at(
+    environment: Environment, sources: Sequence[str] | None, time_of_run: Timestamp, tell: Tell
+) -> list[dict[str, Any]]:
+    """See `plan`."""
     readiness.retry_unready(environment)
     specs = source_steps.ticking_sources(environment, sources)
     busy = busy_sources(environment, specs)
@@ -104,19 +114,20 @@ def move_source(
     ``failed``; and the ``lineage`` of what changed. What failed holds up nothing else: a source
     that binds nothing is complete up to the time even so.
     """
-    step = _SourceStep(environment, source, at, owner, tell)
-    has_step, idle = (True, frozenset[GlobalId]()) if is_staged else step.ingest()
-    if has_step and not step.failed:
-        step.audit()
-    published = step.publish(idle)
-    if published.rows:
-        step.refresh_dependents(published.upper - 1)
-    return {
-        "changed": step.changed,
-        "docs": step.docs,
-        "failed": _as_json(step.failed),
-        "lineage": _lineage(environment, step.changed),
-    }
+    with bound_contextvars(tick=at):
+        step = _SourceStep(environment, source, at, owner, tell)
+        has_step, idle = (True, frozenset[GlobalId]()) if is_staged else step.ingest()
+        if has_step and not step.failed:
+            step.audit()
+        published = step.publish(idle)
+        if published.rows:
+            step.refresh_dependents(published.upper - 1)
+        return {
+            "changed": step.changed,
+            "docs": step.docs,
+            "failed": _as_json(step.failed),
+            "lineage": _lineage(environment, step.changed),
+        }
 
 
 @dataclass(slots=True)
