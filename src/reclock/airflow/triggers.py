@@ -149,7 +149,7 @@ class _StoringTrigger(BaseEventTrigger):
         """Of its value among the states of the asset, which other triggers may watch too."""
         raise NotImplementedError
 
-    async def _stored(self) -> Any:
+    async def _stored(self) -> object:
         """The stored value, or None."""
         if self.asset_state_store is None:
             return None
@@ -159,7 +159,7 @@ class _StoringTrigger(BaseEventTrigger):
             self.asset_state_store = None
             return None
 
-    async def _store(self, value: Any) -> bool:
+    async def _store(self, value: object) -> bool:
         """Whether it is stored now."""
         if self.asset_state_store is None:
             return False
