@@ -57,6 +57,25 @@ def test_the_navigation_of_the_site_lists_every_page_once() -> None:
     assert sorted(listed) == sorted(pages)  # decisions are added by docs/site_hooks.py
 
 
+@pytest.mark.parametrize("name", ["quickstart", "concepts", "comparison"])
+def test_pages_of_the_site_show_sections_of_other_files(name: str, tmp_path: Path) -> None:
+    """With links that lead to pages of the site, or to headings of the page itself."""
+    hooks = runpy.run_path(str(ROOT / "docs" / "site_hooks.py"))
+    page = (ROOT / "docs" / f"{name}.md").read_text()
+    shown = hooks["with_sections"](page, ROOT)
+    sections = re.findall(r"^\[([^]]+)\]\(\.\./", page, re.M)
+    assert sections
+    assert [heading for heading in sections if f"\n## {heading}\n" not in shown] == []
+    site_page = tmp_path / "page.md"
+    site_page.write_text(shown)
+    for target, anchor in LINK.findall(FENCE.sub("", shown)):
+        path = ROOT / "docs" / target if target else site_page
+        assert path.is_file()
+        assert not anchor or anchor in headings(path)
+    with pytest.raises(LookupError):
+        hooks["with_sections"]("[Nowhere](../README.md#nowhere)", ROOT)
+
+
 def test_readme_names_the_newcomers_commands() -> None:
     readme = (ROOT / "README.md").read_text()
     assert "make demo" in readme
