@@ -137,8 +137,7 @@ class Interpreter:
     def _take(self, piece: Sql | Command, *, is_script: bool) -> bool:
         if isinstance(piece, Command):
             return self._execute(piece)
-        complete = interpolate(piece.complete, self.variables.substitute)
-        rest = interpolate(piece.open, self.variables.substitute)
+        complete, rest = self._interpolated(piece.complete), self._interpolated(piece.open)
         if is_script and piece.is_last:
             complete, rest = complete + rest, ""
         if not complete:
@@ -147,6 +146,10 @@ class Interpreter:
         complete = self.take_buffer() + complete
         self.buffer = rest
         return self.run(complete)
+
+    def _interpolated(self, text: str) -> str:
+        """The text with its variables substituted; a script of megabytes takes a second for that."""
+        return interpolate(text, self.variables.substitute) if any(self.variables) else text
 
     def _run_buffer(self) -> bool:
         text = self.take_buffer()
