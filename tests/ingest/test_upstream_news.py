@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,12 @@ import pytest
 from fixtures.publications import Killed, killing_at
 
 from reclock.adapter.session.session import Session
+from reclock.algebra.timestamps import MINIMUM, Timestamp
+from reclock.consensus.frontiers.claims import GroupFrontier
 from reclock.errors import UnknownRelation
+from reclock.ingest.advance import Goal, Ingestion
+from reclock.ingest.events import Examined
+from reclock.ingest.news import news_fingerprint
 from reclock.pipeline import tick
 from reclock.pipeline.source_probes import upstream_news
 from reclock.quality.suites import suite_path
@@ -116,6 +122,20 @@ def test_a_decision_about_a_blocked_step_is_news(environment: Environment) -> No
     assert waived != blocked
     assert tick.run(environment, owner="test").succeeded
     assert news(environment) == {}
+
+
+def test_an_upstream_that_is_read_without_a_probe_is_news_after_each_reading() -> None:
+    """Such as that of PubNub: nobody else can say whether it has more."""
+    examined = Examined(upper=Timestamp(10), must_read_once=True, has_new_outputs=False)
+    ingestion = Ingestion("u1", "s", Timestamp(20), Goal.PROBE, examined=examined)
+    frontier = GroupFrontier("u1", MINIMUM, Timestamp(10), None, probed_at=Timestamp(9))
+    first = news_fingerprint(ingestion, frontier)
+    read_by_a_query = replace(frontier, upper=Timestamp(15))
+    assert news_fingerprint(ingestion, read_by_a_query) == first
+    ticked_without_rows = replace(frontier, probed_at=Timestamp(14))
+    assert news_fingerprint(ingestion, ticked_without_rows) != first
+    ticked = replace(ingestion, examined=replace(examined, upper=Timestamp(15)))
+    assert news_fingerprint(ticked, frontier) != first
 
 
 def test_an_upstream_that_cannot_be_asked_keeps_no_other_back(environment: Environment) -> None:

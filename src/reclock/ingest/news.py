@@ -6,18 +6,19 @@ from __future__ import annotations
 import hashlib
 import json
 
-from reclock.consensus.frontiers.claims import Claim
+from reclock.consensus.frontiers.claims import GroupFrontier
 from reclock.ingest.advance import Ingestion
 
 
-def news_fingerprint(ingestion: Ingestion, claim: Claim | None) -> str:
+def news_fingerprint(ingestion: Ingestion, frontier: GroupFrontier) -> str:
     """A text that changes when the upstream has more, and when a part of it was ingested. Reads of
-    the source do not change it.
+    the source do not change it. ``frontier`` is the source's group before the probe.
 
-    An unfinished step, that of ``claim``, has one fingerprint, and another after each decision about
-    it, such as a waived check. A source whose upstream is read without a probe, for example for its
-    first snapshot, has another one whenever its upper has moved.
+    An unfinished step, which holds a claim, has one fingerprint, and another after each decision
+    about it, such as a waived check. A source whose upstream is read without a probe, for example
+    for its first snapshot, has another one after each step that has read it, also if nothing came.
     """
+    claim = frontier.claim
     if claim is not None:
         news: list[object] = ["step", claim.at, claim.payload.get("decisions")]
     elif ingestion.probed is not None:
@@ -27,6 +28,6 @@ def news_fingerprint(ingestion: Ingestion, claim: Claim | None) -> str:
         ]
     else:
         upper = ingestion.examined.upper if ingestion.examined is not None else None
-        news = ["read without a probe", upper]
+        news = ["read without a probe", upper, frontier.probed_at]
     text = json.dumps([ingestion.source, *news], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -72,13 +72,13 @@ def ingest(
         writer = SourceEffects(
             source, connector, whole_connector, claim, lake, engines, is_history, is_wanted, at
         )
-        earlier_claim = frontiers.get(source.id).claim
-        started = events.Started(is_claimed=earlier_claim is not None)
+        before = frontiers.get(source.id)
+        started = events.Started(is_claimed=before.claim is not None)
         goal = Goal.PROBE if is_probe else Goal.STAGE
         ingestion, end = drive(Ingestion(source.id, source.name, at, goal), started, writer.perform)
     report = _report(source, ingestion, end)
     if report.state is IngestState.NEW:
-        return replace(report, news=news_fingerprint(ingestion, earlier_claim))
+        return replace(report, news=news_fingerprint(ingestion, before))
     if report.state is IngestState.WAITING:
         return report
     return _with_waiting(report, writer, SourceCollections.open(lake, source), ingestion)
