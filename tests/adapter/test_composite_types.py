@@ -224,7 +224,6 @@ def test_a_type_is_there_after_a_restart(tmp_path: Path) -> None:
         "CREATE TYPE t AS (a regclass)",
         "ALTER TYPE spot ADD ATTRIBUTE z int",
         "ALTER TYPE spot RENAME ATTRIBUTE x TO z",
-        "INSERT INTO p (at.x) VALUES (1)",
         "DROP TYPE spot CASCADE",
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from sqlglot import exp
 
 from reclock.sql.syntax.expressions import QueryParser
 from reclock.sql.syntax.parse import parse_one
@@ -75,3 +76,25 @@ def test_what_is_within_is_read_once(form: str, monkeypatch: pytest.MonkeyPatch)
         return steps
 
     assert steps_at(12) < 4 * steps_at(6)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "INSERT INTO t VALUES " + ", ".join(["(1, NULL, 'a')"] * 100),
+        f"SELECT 1 FROM t WHERE a IN ({', '.join(map(str, range(300)))})",
+    ],
+)
+def test_literals_of_a_long_list_do_not_go_through_all_levels_of_precedence(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, levels = QueryParser._parse_disjunction, 0
+
+    def counted(self: QueryParser) -> exp.Expr | None:
+        nonlocal levels
+        levels += 1
+        return real(self)
+
+    monkeypatch.setattr(QueryParser, "_parse_disjunction", counted)
+    parse_one(text)
+    assert levels < 10

@@ -66,6 +66,11 @@ def track(statement: exp.Expr, text: str) -> None:
 
 def tracked_copy(node: E) -> E:
     """A copy for planning: what is read of the copy counts as read of ``node``."""
+    if isinstance(node, exp.Literal) and isinstance(node.args, TrackedArgs):
+        literal = type(node)(**node.args)
+        literal.meta.update(node.meta)
+        literal.args = TrackedArgs(literal.args, node.args.read)
+        return literal
     copied = node.copy()
     for original, copy in zip(node.walk(), copied.walk(), strict=True):
         if isinstance(original.args, TrackedArgs):
