@@ -193,7 +193,7 @@ def test_what_is_cancelled_as_its_first_job_begins_ends(
 
     monkeypatch.setattr(SparkRows, "_check", cancelled_after)
     with ThreadPoolExecutor(1) as threads, pytest.raises(QueryCanceled):
-        threads.submit(rows, answer).result(PATIENCE_S / 4)
+        threads.submit(rows, answer).result(PATIENCE_S)
 
 
 def test_what_the_parser_remembers_of_texts_is_counted_and_bounded(spark: SparkSession) -> None:
