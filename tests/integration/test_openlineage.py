@@ -134,6 +134,8 @@ def test_without_the_extra_the_log_says_what_to_install(
     monkeypatch.setenv("OPENLINEAGE_URL", "http://127.0.0.1:1")
     monkeypatch.setitem(sys.modules, "openlineage", None)
     monkeypatch.setitem(sys.modules, "openlineage.client", None)
+    # another test of this process may have imported Airflow's
+    monkeypatch.delitem(sys.modules, "airflow.providers.openlineage", raising=False)
     with reclock.connect(home) as client, capture_logs() as logs:
         client.sql("INSERT INTO names VALUES ('b', 'bob')")
         client.tick()
