@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -145,9 +146,9 @@ class _StoringTrigger(BaseEventTrigger):
     asset_state_store: Any
 
     @property
+    @abstractmethod
     def _key(self) -> str:
         """Of its value among the states of the asset, which other triggers may watch too."""
-        raise NotImplementedError
 
     async def _stored(self) -> object:
         """The stored value, or None."""

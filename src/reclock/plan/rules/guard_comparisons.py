@@ -11,7 +11,7 @@ from reclock.plan.properties import is_exactly_one_row
 from reclock.plan.relational import Join, JoinKind, Map, Plan, Project, inputs, with_inputs
 from reclock.plan.rules.compute_after_joins import without_projects
 from reclock.plan.rules.reduce_outer_joins import is_null_where
-from reclock.plan.scalar_trees import columns_of, move_columns, rewrite, walk
+from reclock.plan.scalar_trees import columns_of, is_random, move_columns, rewrite, walk
 from reclock.plan.scalars import Call, Case, ColumnRef, Literal, Scalar
 from reclock.plan.totality import could_error
 
@@ -37,7 +37,7 @@ def _guarded(join: Join) -> Plan:
     computed = {
         i: move_columns(scalar, width.__add__)
         for i, scalar in enumerate(subquery.scalars, width + len(subquery.input.desc))
-        if could_error(scalar)
+        if could_error(scalar) and not is_random(scalar)
     }
     compared = tuple(move_columns(part, place) for part in join.residual)
     residual = tuple(_for_each_row(part, computed, width) for part in compared)

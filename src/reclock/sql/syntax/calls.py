@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.algebra.normal_forms import FORMS
-from reclock.sql.syntax.joins import JoinParser
+from reclock.sql.syntax.literals import LiteralParser
 from reclock.sql.syntax.nodes import Variadic
 
 _INTERVAL_FIELDS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
@@ -22,7 +22,7 @@ _INTERVAL_ENDS = {
 """The fields that may follow ``TO`` after the first one."""
 
 
-class CallParser(JoinParser):
+class CallParser(LiteralParser):
     """sqlglot's, with these calls as calls of the functions that they mean."""
 
     FUNCTION_PARSERS: ClassVar[dict[Any, Any]] = {

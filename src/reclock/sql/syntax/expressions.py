@@ -60,10 +60,6 @@ def _as_list(node: exp.Expr) -> exp.Expr:
     return exp.Bracket(this=word, expressions=list(map(_as_list, node.expressions)))
 
 
-_LITERALS = frozenset({TokenType.NUMBER, TokenType.STRING, TokenType.NULL})
-_ENDS_OF_ITEMS = frozenset({TokenType.COMMA, TokenType.R_PAREN})
-
-
 class QueryParser(CallParser):
     """The syntax that all statements share: queries and expressions."""
 
@@ -135,22 +131,6 @@ class QueryParser(CallParser):
             return parsed
 
         return super()._parse_csv(item, sep)
-
-    # A list may have thousands of literals. Each would go through all levels of precedence.
-
-    def _parse_expression(self) -> exp.Expr | None:
-        return self._parse_primary() if self._is_lone_literal() else super()._parse_expression()
-
-    def _parse_assignment(self) -> exp.Expr | None:
-        return self._parse_primary() if self._is_lone_literal() else super()._parse_assignment()
-
-    def _is_lone_literal(self) -> bool:
-        """Whether a literal comes next that is a whole item of a list."""
-        return (
-            self._curr.token_type in _LITERALS
-            and self._next is not None
-            and self._next.token_type in _ENDS_OF_ITEMS
-        )
 
     def _parse_limit(
         self, this: exp.Expr | None = None, top: bool = False, skip_limit_token: bool = False
