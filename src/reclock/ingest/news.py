@@ -10,9 +10,10 @@ from reclock.consensus.frontiers.claims import GroupFrontier
 from reclock.ingest.advance import Ingestion
 
 
-def news_fingerprint(ingestion: Ingestion, frontier: GroupFrontier) -> str:
+def news_fingerprint(ingestion: Ingestion, frontier: GroupFrontier) -> str | None:
     """A text that changes when the upstream has more, and when a part of it was ingested. Reads of
-    the source do not change it. ``frontier`` is the source's group before the probe.
+    the source do not change it. ``frontier`` is the source's group before the probe. None if it is
+    claimed by a process that gives signs of life, which ingests what there is.
 
     An unfinished step, which holds a claim, has one fingerprint, and another after each decision
     about it, such as a waived check. A source whose upstream is read without a probe, for example
@@ -20,6 +21,8 @@ def news_fingerprint(ingestion: Ingestion, frontier: GroupFrontier) -> str:
     """
     claim = frontier.claim
     if claim is not None:
+        if claim.lease_until > ingestion.at:
+            return None
         news: list[object] = ["step", claim.at, claim.payload.get("decisions")]
     elif ingestion.probed is not None:
         news = ["offsets"] + [

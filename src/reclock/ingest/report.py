@@ -53,7 +53,7 @@ class IngestReport:
     abandoned: tuple[str, ...] = ()
     """The partitions that are no longer read, until they are restarted."""
     news: str | None = None
-    """The fingerprint of what is ``NEW`` (see ``reclock.ingest.news``)."""
+    """The fingerprint of what is ``NEW``, if no process works on it (see ``reclock.ingest.news``)."""
 
     @classmethod
     def of(cls, source: str, step: Step) -> IngestReport:

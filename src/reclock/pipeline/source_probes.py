@@ -70,12 +70,10 @@ def upstream_news(
     """
     readiness.retry_unready(environment)
     specs = source_steps.ticking_sources(environment, sources)
-    busy = busy_sources(environment, specs)
-    unclaimed = [spec for spec in specs if spec.id not in busy]
     at, pool = environment.stores.clock(), environment.runtime.news_probes
-    answers = probe_all(environment, unclaimed, at, pool)
+    answers = probe_all(environment, specs, at, pool)
     news: dict[str, str] = {}
-    for spec in unclaimed:
+    for spec in specs:
         outcome = answers[spec.id].outcome if spec.id in answers else None
         if isinstance(outcome, ReclockError):
             tell(f"{spec.name} cannot be asked for news: {outcome.message}")
