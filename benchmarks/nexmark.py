@@ -190,7 +190,7 @@ class _Ours:
         names = source_steps.source_names(self.environment)
         for name in names:
             source_steps.ingest(self.environment, name, at, owner="bench")
-        source_steps.audit(self.environment.stores, names, owner="bench")
+        source_steps.audit(self.environment, names, owner="bench")
         source_steps.publish(self.environment, names, at, owner="bench")
 
     def refresh(self, name: str) -> None:

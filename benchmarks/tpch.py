@@ -302,7 +302,7 @@ class _Ours:
         at = tick.allocate(self.environment)
         [name] = source_steps.source_names(self.environment)
         source_steps.ingest(self.environment, name, at, owner="bench")
-        source_steps.audit(self.environment.stores, [name], owner="bench")
+        source_steps.audit(self.environment, [name], owner="bench")
         source_steps.publish(self.environment, [name], at, owner="bench")
 
     @property
