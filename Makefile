@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 JARS := $(VENV)/share/reclock/jars/.fetched
 DEMO_HOME ?= demo-home
 TEST_PROCESSES ?= 3
-TYPES = $(BIN)/mypy src/reclock & $(BIN)/mypy --config-file tests/mypy.ini tests && wait $$!
+TYPES = $(BIN)/mypy & $(BIN)/mypy --config-file tests/mypy.ini && wait $$!
 UNIT_TESTS := $(addprefix tests/,structure consensus oracle sql reclocking connectors formats)
 
 # with these, pytest lists failed tests with whole messages, which push the names out of a short log

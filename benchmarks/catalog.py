@@ -223,9 +223,12 @@ def _prepare_bare(url: str) -> None:
 
 
 def _worker(kind: str, *arguments: str) -> None:
-    work = {"catalog": _catalog_worker, "sql": _sql_worker, "delta": _delta_worker}[kind](
-        *arguments
-    )
+    workers: dict[str, Callable[..., Callable[[], None]]] = {
+        "catalog": _catalog_worker,
+        "sql": _sql_worker,
+        "delta": _delta_worker,
+    }
+    work = workers[kind](*arguments)
     print("ready", flush=True)
     sys.stdin.readline()
     for _ in range(COMMITS):

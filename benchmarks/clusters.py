@@ -156,7 +156,7 @@ def replicas(home: str) -> list[psutil.Process]:
     return sorted(processes, key=lambda process: process.create_time())
 
 
-def took(work: Callable[[], None]) -> float:
+def took(work: Callable[[], object]) -> float:
     began = time.monotonic()
     work()
     return time.monotonic() - began

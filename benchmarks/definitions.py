@@ -4,7 +4,6 @@ PostgreSQL itself."""
 from __future__ import annotations
 
 import shutil
-import sys
 import tempfile
 import threading
 import time
@@ -13,9 +12,6 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import psycopg
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-
 from fixtures.postgres import running
 from fixtures.server import start_server
 
@@ -32,7 +28,7 @@ def main() -> None:
             postgres = scope.enter_context(running(new_folder(folder / "postgres")))
             options = {"RECLOCK_CONSENSUS_URL": postgres.url()}
             (folder / "home").mkdir()
-            servers = [start_server(folder / "home", **options) for _ in range(2)]
+            servers = [start_server(folder / "home", options) for _ in range(2)]
             for server in servers:
                 scope.callback(server.stop)
             for clients in CLIENTS:

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -39,7 +39,9 @@ def main() -> None:
 
 
 def _print(
-    name: str, rates: Iterator[tuple[tuple[str, int], tuple[float, int]]], peer: dict
+    name: str,
+    rates: Iterator[tuple[tuple[str, int], tuple[float, int]]],
+    peer: Mapping[tuple[str, int], tuple[float, int]],
 ) -> None:
     first: dict[str, float] = {}
     for (statement, clients), (rate, refused) in rates:

@@ -7,6 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from reclock.adapter.context.results import Result
 from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import Timestamp
 from reclock.controllers.subscribes import ReportedReplicas
@@ -65,4 +66,5 @@ def main() -> None:
 
 def _all(session: Session, text: str) -> None:
     for result in session.execute(text):
+        assert isinstance(result, Result)
         list(result.batches)

@@ -10,9 +10,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from fixtures.kafka import Broker
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
-from tests.fixtures.kafka import Broker
 
 from benchmarks.figures import Figures, timed
 from reclock.adapter.session.session import Session

@@ -19,8 +19,8 @@ from pathlib import Path
 from statistics import quantiles
 
 import psycopg
-from tests.fixtures.kafka import Broker
-from tests.fixtures.server import RECLOCK, start_server
+from fixtures.kafka import Broker
+from fixtures.server import RECLOCK, start_server
 
 from benchmarks.postgres import upstream
 

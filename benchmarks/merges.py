@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from tests.fixtures.maintained import World
-from tests.fixtures.sunk import delta_rows
+from fixtures.maintained import World
+from fixtures.sunk import delta_rows
 
 from benchmarks.figures import Figures, timed
 from reclock.pipeline import cluster_steps

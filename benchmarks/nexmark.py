@@ -18,6 +18,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -93,8 +94,8 @@ def _compare(environment: Environment, home: Path) -> None:
         events.write(EVENTS)
         batch_seconds = {"ingestion": _cpu(ours.ingest)}
         for name in QUERIES:
-            batch_seconds[name] = _cpu(lambda name=name: ours.refresh(name))
-            batch_seconds[f"{name} of Spark"] = _cpu(lambda name=name: peer.run(name))
+            batch_seconds[name] = _cpu(partial(ours.refresh, name))
+            batch_seconds[f"{name} of Spark"] = _cpu(partial(peer.run, name))
         for label, took in batch_seconds.items():
             if batch >= WARM_UPS:
                 seconds[label].append(took)

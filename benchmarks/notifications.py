@@ -18,6 +18,7 @@ from benchmarks.ports import free_port
 from reclock.algebra.relations import INTEGER, Column, RelationDesc
 from reclock.connectors.objects.compression import Unzipped
 from reclock.connectors.objects.connector import Objects
+from reclock.connectors.objects.line_contents import LineContents
 from reclock.connectors.objects.notifications import NotificationQueue
 from reclock.connectors.objects.object_store import S3Buckets
 from reclock.definitions.formats import JsonFormat
@@ -82,6 +83,7 @@ def _measure(endpoint: str) -> None:
         Bucket="bench", NotificationConfiguration=configuration
     )
     store = Unzipped(S3Buckets(endpoint, "us-east-1", "k", "s"), "AUTO")
+    contents = LineContents(store, "bench", JsonFormat(), _DESC)
     bound: dict[Any, Any] = {
         object.key: (object.size, zlib.crc32(_CONTENT), object.version)
         for object in store.list("bench")
@@ -92,7 +94,7 @@ def _measure(endpoint: str) -> None:
         ("listing", None),
         ("notifications", NotificationQueue("u1", "bench", client)),
     ):
-        reader = Objects(store, ObjectsConnector("bench", "**"), JsonFormat(), _DESC, queue)
+        reader = Objects(store, ObjectsConnector("bench", "**"), contents, queue)
 
         def look(reader: Objects = reader) -> int:
             probes = reader.probe(bound)

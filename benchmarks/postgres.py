@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 
 import psycopg
-from tests.fixtures.postgres import PASSWORD, PostgresServer, running
+from fixtures.postgres import PASSWORD, PostgresServer, running
 
 from benchmarks.figures import Figures, timed
 from reclock.adapter.session.session import Session

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -15,9 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-
 from fixtures.postgres import running
 from fixtures.server import RECLOCK, start_server
 

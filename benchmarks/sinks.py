@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 from deltalake import write_deltalake
-from tests.fixtures.kafka import Broker
-from tests.fixtures.maintained import World
-from tests.fixtures.registry import running
+from fixtures.kafka import Broker
+from fixtures.maintained import World
+from fixtures.registry import running
 
 from benchmarks.figures import paired
 from reclock.algebra.relations import RelationDesc

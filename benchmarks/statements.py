@@ -19,8 +19,9 @@ from pathlib import Path
 from statistics import median
 
 import psycopg
+from fixtures.postgres import running
 
-from benchmarks.server import CLIENTS, new_folder, print_durability, running, served
+from benchmarks.server import CLIENTS, new_folder, print_durability, served
 
 ROWS, MANY = 1_000, 50_000
 SECONDS, RUNS = 2.0, 3

@@ -16,11 +16,13 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import sqlalchemy as sa
 
 from benchmarks.figures import Figures, timed
+from reclock.adapter.context.results import Result
 from reclock.adapter.session.session import Session
 from reclock.runtime.environment import Environment
 
@@ -73,11 +75,7 @@ def _beside(name: str, url: str, bare: Callable[[Path], Callable[[], Insert]]) -
                 ours, theirs = [], []
                 new_bare = bare(home)
                 for _ in range(RUNS):
-                    ours.append(
-                        _rate(
-                            threads, lambda environment=environment: _insert(Session(environment))
-                        )
-                    )
+                    ours.append(_rate(threads, partial(_new_insert, environment)))
                     theirs.append(_rate(threads, new_bare))
             os.environ.pop("RECLOCK_CONSENSUS_URL", None)
         mine, other = (sorted(rates)[len(rates) // 2] for rates in (ours, theirs))
@@ -111,16 +109,18 @@ def _rate(threads: int, new_insert: Callable[[], Insert]) -> float:
     return threads * INSERTS / timed(run)
 
 
-def _insert(session: Session) -> Insert:
+def _new_insert(environment: Environment) -> Insert:
+    session = Session(environment)
     return lambda id: _run(session, f"INSERT INTO inserted VALUES ({id}, 'name {id}')")
 
 
-def _run(session: Session, text: str) -> list[object]:
-    return [list(result.rows()) for result in session.execute(text)]  # type: ignore[union-attr]
+def _run(session: Session, text: str) -> list[list[tuple[Any, ...]]]:
+    results = [result for result in session.execute(text) if isinstance(result, Result)]
+    return [list(result.rows()) for result in results]
 
 
 def _count(session: Session) -> int:
-    [[(count,)]] = _run(session, "SELECT count(*) FROM t")  # type: ignore[misc]
+    [[(count,)]] = _run(session, "SELECT count(*) FROM t")
     return int(count)
 
 

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from delta.tables import DeltaTable
+from fixtures.kafka import Broker
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
-from tests.fixtures.kafka import Broker
 
 from benchmarks.figures import Figures, timed
 from benchmarks.kafka import beside_a_broker, messages
+from reclock.adapter.context.results import Result
 from reclock.adapter.session.session import Session
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
@@ -50,6 +51,7 @@ def _compare(environment: Environment, broker: Broker, home: Path) -> None:
         _write(broker, topic, chance.sample(range(KEYS), CHANGED), number)
         seconds.append((timed(ours), timed(merging.run)))
     [result] = session.execute("SELECT count(*), sum(amount) FROM accounts")
+    assert isinstance(result, Result)
     assert list(result.rows()) == [merging.totals()]
     # the first warms both
     mine, theirs = (Figures(side) for side in zip(*seconds[1:], strict=True))

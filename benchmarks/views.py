@@ -22,6 +22,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from benchmarks.figures import Figures, timed
+from reclock.adapter.context.results import Result
 from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.pipeline import cluster_steps
@@ -122,7 +123,8 @@ class _Ours:
         return self._environment.stores.oracle.read_ts(EPOCH_MS)
 
     def _sql(self, text: str) -> list[tuple[Any, ...]]:
-        rows = [row for result in self._session.execute(text) for row in result.rows()]
+        results = [result for result in self._session.execute(text) if isinstance(result, Result)]
+        rows = [row for result in results for row in result.rows()]
         self._environment.stores.tables.apply(through=self._at())
         return rows
 

@@ -20,8 +20,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import uvloop
+from fixtures.postgres import running
 
-from benchmarks.server import CLIENTS, new_folder, running
+from benchmarks.server import CLIENTS, new_folder
 from benchmarks.statements import compare, rate
 from reclock.server import messages
 

@@ -318,7 +318,7 @@ def _signatures(function: Function) -> str:
     types, others one by one."""
     if function.name in _SIGNATURES:
         return _SIGNATURES[function.name]
-    lines = []
+    lines: list[str] = []
     is_variadic = (
         function.resolve((BOOLEAN,) * 6, {}) is not None
         or function.resolve((TEXT,) * 6, {}) is not None

@@ -30,7 +30,7 @@ class World:
         self.servers = [self.serve()]
 
     def serve(self) -> SqlServer:
-        return start_server(self.home, **self.variables)
+        return start_server(self.home, self.variables)
 
     def connect(self, server: int = 0) -> psycopg.Connection:
         connection = self.servers[server].connect()

@@ -28,7 +28,7 @@ def test_a_replica_is_an_application_of_its_master(tmp_path: Path, spark_cluster
         "RECLOCK_TABLE_APPLY_DELAY_MS": "0",
     }
     with killing(home):
-        server = start_server(home, **variables)
+        server = start_server(home, variables)
         try:
             with server.connect() as connection:
                 connection.execute("CREATE TABLE t (k int, n int)")

@@ -328,7 +328,7 @@ def test_who_may_not_come_in(sql_server: SqlServer) -> None:
         ({"sslmode": "require"}, "server does not support SSL"),
     ):
         with pytest.raises(psycopg.OperationalError, match=message):
-            sql_server.connect(**more)
+            sql_server.connect(more)
 
 
 def test_start_up_parameters_are_variables(sql_server: SqlServer) -> None:

@@ -51,14 +51,14 @@ def test_a_password_is_asked_for_and_encryption_is_there(
     server.connect().close()  # without a password, from this machine
     set_password(home, "pencil")
     secure = {"sslmode": "verify-full", "sslrootcert": str(root)}
-    with server.connect(password="pencil", **secure) as connection:
+    with server.connect(secure, password="pencil") as connection:
         assert connection.execute("SELECT 1").fetchone() == (1,)
         assert connection.pgconn.ssl_in_use
     for given in ({}, {"password": "Pencil"}):
         with pytest.raises(psycopg.OperationalError, match="password"):
-            server.connect(**secure, **given)
+            server.connect(secure | given)
     with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
-        server.connect(user="ghost", password="pencil", **secure)
+        server.connect(secure, user="ghost", password="pencil")
     assert "pencil" not in server.log()
     dump = forks.completed("catalog", "dump", RECLOCK_HOME=str(home))
     assert dump.returncode == 0

@@ -51,15 +51,15 @@ class Clients:
     server: SqlServer
     opened: list[psycopg.Connection] = field(default_factory=list)
 
-    def connect(self, **options: object) -> psycopg.Connection:
-        self.opened.append(self.server.connect(**options))
+    def connect(self, **options: str) -> psycopg.Connection:
+        self.opened.append(self.server.connect(options))
         return self.opened[-1]
 
-    def connect_all(self, count: int, **options: object) -> list[psycopg.Connection]:
+    def connect_all(self, count: int, **options: str) -> list[psycopg.Connection]:
         """As many at once, as soon as there is room for them."""
         return eventually(lambda: self._all(count, options), self.server.log)
 
-    def _all(self, count: int, options: dict[str, object]) -> list[psycopg.Connection]:
+    def _all(self, count: int, options: dict[str, str]) -> list[psycopg.Connection]:
         connections: list[psycopg.Connection] = []
         try:
             for _ in range(count):
@@ -81,7 +81,7 @@ class Clients:
         close(connections)
         return []
 
-    def one_of_each_worker(self, **options: object) -> list[psycopg.Connection]:
+    def one_of_each_worker(self, **options: str) -> list[psycopg.Connection]:
         """By the worker's number."""
         by_worker: dict[int, psycopg.Connection] = {}
         spare = []
