@@ -25,8 +25,9 @@ SET client_min_messages = warning;
 SET row_security = off;
 SET default_tablespace = '';
 SET default_table_access_method = heap;
+SET default_with_oids = false;
 """
-"""What pg_dump 16 writes first."""
+"""What pg_dump writes first: version 16, and until version 11 the last line."""
 
 
 @pytest.fixture

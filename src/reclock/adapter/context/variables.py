@@ -206,6 +206,12 @@ VARIABLES = {
             date_style,
         ),
         Variable("default_table_access_method", "heap", "for clients that read it", always("heap")),
+        Variable(
+            "default_with_oids",
+            "off",
+            "for dumps of old servers",
+            always("off", "false", "no", "0"),
+        ),
         Variable("default_transaction_isolation", STRICT_SERIALIZABLE, "for clients that read it"),
         Variable(
             DEFAULT_READ_ONLY, "off", "whether transactions are READ ONLY by default", on_or_off

@@ -216,18 +216,24 @@ def _defined_name(type: ScalarType) -> tuple[str, ...] | None:
 
 
 def is_name_type(node: exp.Expr) -> bool:
-    return (isinstance(node, exp.DataType) and node.this == exp.DType.NAME) or to_sql(
-        node
-    ).lower().removeprefix("pg_catalog.") == "name"
+    is_keyword = isinstance(node, exp.DataType) and node.this == exp.DType.NAME
+    return is_keyword or _catalog_name(node) == "name"
 
 
 def _is_letter_type(node: exp.Expr) -> bool:
     """Whether it is ``"char"``, which without the quotes is another type."""
+    return _catalog_name(node) == "char"
+
+
+def _catalog_name(node: exp.Expr) -> str | None:
+    """The name of a type that is not a keyword of the grammar, if it is written without a schema or
+    with ``pg_catalog``."""
     if not isinstance(node, exp.DataType) or node.this != exp.DType.USERDEFINED:
-        return False
+        return None
     kind = node.args.get("kind")
-    name = kind.expression if isinstance(kind, exp.Dot) else kind
-    return isinstance(name, exp.Identifier) and fold(name) == "char"
+    if isinstance(kind, exp.Dot) and fold(kind.this) == "pg_catalog":
+        kind = kind.expression
+    return fold(kind) if isinstance(kind, exp.Identifier) else None
 
 
 def text_limit(node: exp.Expr) -> TextLimit | None:

@@ -23,8 +23,16 @@ _IN_CATALOG = _KEYWORDS | RANGES | {"oid", "name", "char", "regclass", "regnames
 """Those, and others, of which there are types of arrays."""
 
 
+class _EveryName(set[str]):
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
 class TypeParser(PlacedParser):
     """sqlglot's, with arrays of every type, and the names of ``pg_catalog``."""
+
+    QUOTED_TYPES_TO_PRESERVE = _EveryName()
+    """sqlglot takes ``"Name"`` and ``"Date"``, which are types of users, for its keywords."""
 
     def _parse_id_var(
         self, any_token: bool = True, tokens: Collection[TokenType] | None = None
@@ -73,7 +81,7 @@ def _in_catalog(kind: exp.Expr | None) -> exp.Expr | None:
     name = written.name if written.args.get("quoted") else written.name.lower()
     if name.startswith("_") and name[1:] in _IN_CATALOG:
         return exp.DataType(this=exp.DType.ARRAY, expressions=[_named(name[1:])], nested=True)
-    if name not in _KEYWORDS:
+    if name not in _KEYWORDS | RANGES:
         return kind
     type = _named(name)
     type.set("expressions", kind.expressions or None)
