@@ -23,3 +23,5 @@ SELECT rank(1) WITHIN GROUP (ORDER BY a), percent_rank(1) WITHIN GROUP (ORDER BY
 SELECT rank(25) WITHIN GROUP (ORDER BY g) FILTER (WHERE f), percent_rank(25) WITHIN GROUP (ORDER BY g) FILTER (WHERE a > 1), dense_rank(2.5) WITHIN GROUP (ORDER BY a) FROM t
 SELECT percentile_cont(1 - 0.05) WITHIN GROUP (ORDER BY a), percentile_disc((50 + 45) / 100.0) WITHIN GROUP (ORDER BY a DESC), percentile_cont(1 / 2) WITHIN GROUP (ORDER BY a) FROM t
 SELECT percentile_cont(ARRAY[0.25, 1 - 0.25, 0.5 * 0.5]) WITHIN GROUP (ORDER BY a) FROM t
+SELECT mode() WITHIN GROUP (ORDER BY f), mode() WITHIN GROUP (ORDER BY f DESC), percentile_disc(0.5) WITHIN GROUP (ORDER BY f), percentile_disc(0.9) WITHIN GROUP (ORDER BY f DESC) FROM t
+SELECT b, mode() WITHIN GROUP (ORDER BY f) AS m, percentile_disc(ARRAY[0, 1]) WITHIN GROUP (ORDER BY a > 1) FROM t GROUP BY b

@@ -271,7 +271,9 @@ def _discrete(types: Types, constants: Mapping[int, object]) -> Signature | None
 
 
 def _sorted(types: Types, constants: Mapping[int, object]) -> Signature | None:
-    """Of a value of a type that both engines sort."""
+    """Of a value of a type that both engines sort. Booleans have an order, but no extremes."""
+    if types == (BOOLEAN,):
+        return (BOOLEAN,), BOOLEAN
     signature = _extreme(types, constants)
     if signature is None or signature[1].is_nested or signature[1].name is TypeName.INTERVAL:
         return None
