@@ -693,3 +693,6 @@ SELECT * FROM (DELETE FROM orders RETURNING id) d
 UPDATE orders SET id = rank() OVER ()
 UPDATE orders SET id = 1 + sum(id) OVER (ORDER BY id)
 UPDATE orders SET id = sum(id)
+SELECT id FROM orders WHERE id = 1 OR count(*) > 1
+SELECT id FROM orders WHERE CASE WHEN rank() OVER () = 1 THEN true END
+SELECT id FROM orders WHERE id = 1 AND NOT rank() OVER () = 1

@@ -15,3 +15,4 @@ SELECT w.k, x, tag FROM w LEFT JOIN (SELECT k, 10 / c AS x FROM u) s ON s.k = w.
 SELECT w.k, c FROM w JOIN u ON u.k = w.k AND w.v + u.c > 3;
 SELECT w.k, u.k AS other FROM w JOIN u ON u.k BETWEEN w.k AND w.k + v;
 SELECT w.k, c FROM w JOIN u ON u.k = w.k AND 10 / (w.v + u.c) > 1;
+SELECT k, CASE WHEN lag(v) OVER x IS NULL AND v > 0 THEN 1 WHEN NOT row_number() OVER x > 2 THEN v ELSE 0 END AS c FROM w WINDOW x AS (PARTITION BY tag ORDER BY k);

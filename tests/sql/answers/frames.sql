@@ -24,3 +24,7 @@ SELECT g, (jsonb_agg(g) OVER (ORDER BY g ROWS BETWEEN 1 PRECEDING AND CURRENT RO
 SELECT g, (jsonb_object_agg(g, b) OVER (ORDER BY g))::text FROM t WHERE g <> 20
 SELECT g, a, ntile(a) OVER (ORDER BY g), ntile(a) OVER (ORDER BY g DESC), ntile(a + 1) OVER (PARTITION BY f ORDER BY g), ntile((6 - g / 10)::int) OVER (ORDER BY g DESC) FROM t
 SELECT n, v, ntile(n) OVER (PARTITION BY k ORDER BY v), ntile(k) OVER (PARTITION BY k ORDER BY v), ntile(NULL) OVER (ORDER BY v), ntile('2') OVER (ORDER BY v), ntile(k::smallint) OVER (ORDER BY v) FROM (VALUES (2, NULL, 1), (2, NULL, 2), (2, 2, 3), (2, -1, 4), (2, 9, 5), (3, 4, 6), (3, 0, 7), (3, 1, 8), (3, 3, 9), (3, 2, 10), (3, 1, 11), (3, 1, 12)) AS x (k, n, v)
+SELECT a, g, CASE WHEN dense_rank() OVER (ORDER BY a) = 1 THEN 'first' WHEN lag(a) OVER (ORDER BY g) IS NULL AND NOT row_number() OVER (ORDER BY g) > 4 THEN 'early' ELSE 'later' END FROM t
+SELECT g, row_number() OVER (ORDER BY g) > 2 OR f, NOT sum(a) OVER (ORDER BY g) > 3 FROM t
+SELECT g FROM t ORDER BY CASE WHEN row_number() OVER (ORDER BY g DESC) > 2 AND g > 10 THEN 1 END, g
+SELECT f, CASE WHEN rank() OVER (ORDER BY count(*) DESC, f) = 1 AND count(*) > 1 THEN sum(g) END FROM t GROUP BY f

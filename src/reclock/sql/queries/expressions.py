@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import singledispatch
 from typing import NoReturn, Protocol
 
@@ -122,11 +122,12 @@ def typed(node: exp.Expr, context: ExprContext) -> TypedExpr:
     return default_to_text(scalar(node, context))
 
 
-def condition(node: exp.Expr, context: ExprContext) -> TypedExpr:
-    """The scalar, which must be boolean."""
+def condition(node: exp.Expr, context: ExprContext, *, of: str = "") -> TypedExpr:
+    """The scalar, which must be boolean. ``of`` names what it is a condition of, if that is a part of
+    the clause."""
     value = scalar(node, context)
     with at(node):
-        return expect(value, BOOLEAN, f"argument of {context.clause}")
+        return expect(value, BOOLEAN, f"argument of {of or context.clause}")
 
 
 def split(node: exp.Expr, kind: type[exp.Connector] = exp.And) -> list[exp.Expr]:
@@ -265,7 +266,7 @@ def dotted_parts(node: exp.Expr) -> list[exp.Expr]:
 @scalar.register
 def _case(node: exp.Case, context: ExprContext) -> TypedExpr:
     reject_unsupported(node, "this", "ifs", "default")
-    operand, within = node.args.get("this"), replace(context, clause="CASE/WHEN")
+    operand = node.args.get("this")
     conditions = []
     for branch in node.args["ifs"]:
         if operand is not None:
@@ -273,7 +274,7 @@ def _case(node: exp.Case, context: ExprContext) -> TypedExpr:
                 operator("=", [scalar(operand, context), scalar(branch.this, context)])
             )
         else:
-            conditions.append(condition(branch.this, within))
+            conditions.append(condition(branch.this, context, of="CASE/WHEN"))
     results = [scalar(branch.args["true"], context) for branch in node.args["ifs"]]
     default = node.args.get("default")
     otherwise = scalar(default, context) if default is not None else Untyped(None)

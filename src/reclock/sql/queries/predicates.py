@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sqlglot import exp
 
 from reclock.algebra.relations import (
@@ -64,13 +62,13 @@ def _overlaps(node: exp.Overlaps, context: ExprContext) -> Planned:
 @scalar.register(exp.Or)
 def _connector(node: exp.Connector, context: ExprContext) -> TypedExpr:
     kind, word = (exp.And, "AND") if isinstance(node, exp.And) else (exp.Or, "OR")
-    within = replace(context, clause=word)
-    return balanced(word.lower(), [condition(term, within) for term in split(node, kind)])
+    conditions = [condition(term, context, of=word) for term in split(node, kind)]
+    return balanced(word.lower(), conditions)
 
 
 @scalar.register
 def _not(node: exp.Not, context: ExprContext) -> TypedExpr:
-    return negated(condition(node.this, replace(context, clause="NOT")))
+    return negated(condition(node.this, context, of="NOT"))
 
 
 @scalar.register
