@@ -324,7 +324,7 @@ def test_what_runs_on_a_cluster_that_is_dropped_ends_and_says_so(environment: En
     on_c, on_default = Session(environment, startup={"cluster": "c"}), Session(environment)
     [answering] = on_c.execute("SELECT a.x FROM t a, t b, t c")
     [other] = on_default.execute("SELECT a.x FROM t a, t b, t c")
-    next(answering.batches)
+    next(iter(answering.batches))
     failures: list[ReclockError] = []
 
     def compute() -> None:
@@ -343,7 +343,7 @@ def test_what_runs_on_a_cluster_that_is_dropped_ends_and_says_so(environment: En
         time.sleep(0.01)
     run(Session(environment), "DROP CLUSTER c; SHOW CLUSTERS")
     thread.join(timeout=60)
-    for dropped in (lambda: next(answering.batches), query_at(catalog, on_c).run):
+    for dropped in (lambda: next(iter(answering.batches)), query_at(catalog, on_c).run):
         with pytest.raises(ClusterDropped) as error:
             dropped()
         failures.append(error.value)
@@ -353,7 +353,7 @@ def test_what_runs_on_a_cluster_that_is_dropped_ends_and_says_so(environment: En
     assert cluster_steps.refresh(
         environment, "c", environment.stores.clock(), owner="tick"
     ) == RefreshReport("c", (), ())
-    assert next(other.batches).num_rows
+    assert next(iter(other.batches)).num_rows
     other.close()
     assert not environment.control_plane.active_peeks._active
 

@@ -2,6 +2,7 @@
 at once."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,7 +44,7 @@ def bob(ada, new_session) -> Session:
     return new_session()
 
 
-def run(session: Session, text: str) -> list[object]:
+def run(session: Session, text: str) -> Any:
     """The rows of the last statement in order, or its tag."""
     answers = [
         sorted(result.rows()) if result.desc else result.tag for result in session.execute(text)

@@ -4,6 +4,7 @@ whether it may."""
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fixtures.planning import World
@@ -45,7 +46,7 @@ def bob(ada, new_session) -> Session:
     return new_session()
 
 
-def run(session: Session, text: str) -> list[object]:
+def run(session: Session, text: str) -> Any:
     """The rows of the last statement, or its tag."""
     answers = [
         list(result.rows()) if result.desc else result.tag for result in session.execute(text)

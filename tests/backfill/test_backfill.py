@@ -30,6 +30,7 @@ from reclock.runtime.environment import Environment
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames
 from reclock.sql.statements.sources.define import define_source
+from reclock.sql.statements.sources.syntax import CreateSourceStatement
 from reclock.sql.syntax.parse import parse_one
 
 DAY = 86_400_000
@@ -175,6 +176,7 @@ def test_what_cannot_be_given_is_refused_with_the_reason(days: Days) -> None:
         "FROM POSTGRES CONNECTION 'dbname=x' PUBLICATION 'p' SLOT 's' FOR TABLES (t (a int))"
     )
     parsed = parse_one(f"CREATE SOURCE p {publication} WITH (START '2026-03-01')")
+    assert isinstance(parsed, CreateSourceStatement)
     with pytest.raises(InvalidOption, match="cannot START") as refused_option:
         define_source(parsed, PlannerCatalog(), SessionNames())
     assert "replication slot" in str(refused_option.value.detail)

@@ -62,9 +62,9 @@ def stored_updates(place: CatalogPlace) -> int:
 
 
 COUNTS: dict[str, Callable[[CatalogPlace], int]] = {
-    "stash": lambda place: place.consensus.look(sa.text("SELECT count(*) FROM catalog_updates"))[0][
-        0
-    ],  # type: ignore[arg-type]
+    "stash": lambda place: place.consensus.look(
+        sa.select(sa.func.count()).select_from(sa.table("catalog_updates"))
+    )[0][0],
     "persist": lambda place: sum(file.rows for file in DeltaLog.open(place.folder).files()),
 }
 

@@ -214,7 +214,11 @@ def test_flat_map_has_a_row_for_each_place_up_to_the_end_of_the_longest_array(
     plan = FlatMap(input, (arrays[0],), desc_of(INTEGER, INTEGER, INTEGER))
     assert multiset(answer(engine, plan)) == multiset([(1, 2, 1), (1, 2, 2), (None, 1, 1)])
     both = FlatMap(input, arrays, desc_of(INTEGER, INTEGER, INTEGER, INTEGER))
-    places = {(1, 2): [1, 2, None], (3, 0): [None] * 3, (None, 1): [1, None, None]}
+    places: dict[tuple[int | None, int], list[int | None]] = {
+        (1, 2): [1, 2, None],
+        (3, 0): [None] * 3,
+        (None, 1): [1, None, None],
+    }
     expected = [
         (*row, a, b)
         for row, ones in places.items()

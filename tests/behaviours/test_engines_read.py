@@ -58,6 +58,7 @@ from reclock.plan.relational import (
     JoinKind,
     Map,
     Ordering,
+    Plan,
     Project,
     TopK,
     Union,
@@ -176,7 +177,7 @@ def test_rows_that_agree_in_what_is_read_do_not_hide_a_negative_multiplicity(
 ) -> None:
     damaged = Get(U2, "damaged", DESC, may_be_negative=True)
     names = Project(damaged, (0,), desc_of(TEXT))
-    plans = [
+    plans: list[Plan] = [
         names,
         reduce(damaged, (), aggregate("count")),
         reduce(damaged, (0,), aggregate("sum", ref(damaged, 2))),
@@ -388,13 +389,13 @@ def test_where_keeps_the_rows_for_which_its_condition_as_a_column_is_true(
             )
 
 
-def _comparisons(rows: Sequence[Sequence[Any]], *, only_floats: bool) -> list[Call]:
+def _comparisons(rows: Sequence[Sequence[Any]], *, only_floats: bool) -> list[Call[Scalar]]:
     """Every column compared with its own values in every way."""
-    compared = []
+    compared: list[Call[Scalar]] = []
     for index, type in enumerate(VALUES_DESC.types):
         values = {repr(row[index]): row[index] for row in rows if row[index] is not None}
         for value in values.values() if type.is_float or not only_floats else ():
-            sides = (ColumnRef(index, type), Literal(value, type))
+            sides: tuple[Scalar, Scalar] = (ColumnRef(index, type), Literal(value, type))
             compared += [Call(operator, sides, BOOLEAN) for operator in ("=", "<>", "<", ">=", ">")]
     return compared
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -28,7 +29,7 @@ JSON = st.recursive(
     max_leaves=5,
 )
 PRIVILEGES = st.sets(st.sampled_from(Privilege), min_size=1).map(letters)
-FIELDS = {
+FIELDS: dict[type, dict[str, Any]] = {
     ScalarType: {"element": st.none(), "is_unconstrained": st.just(False)},
     Column: {"limit": st.none()},
     AuditEvent: {"details": st.dictionaries(st.text(), JSON)},

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fixtures.catalogs import BUILTINS, CatalogPlace, create_schema, joined, opened
@@ -97,7 +98,9 @@ def test_a_secondary_that_lags_behind_a_compacted_primary_is_caught_up(
     for number in range(4):
         create_schema(stash, f"s{number}")
     tx = stash.transaction()
-    tx.delete(stash.snapshot().schema_by_name(1, "early" if had_begun else "s0"))
+    schema = stash.snapshot().schema_by_name(1, "early" if had_begun else "s0")
+    assert schema is not None
+    tx.delete(schema)
     since = stash.commit_transaction(tx)
     create_schema(stash, "after since")
     stash.compact(since)
@@ -191,9 +194,13 @@ def test_a_write_that_the_secondary_changed_is_an_error(place: CatalogPlace) -> 
     state = opened(place)
     primary, secondary = part(place, "stash"), part(place, "persist")
     write = secondary.compare_and_append
-    secondary.compare_and_append = lambda lower, upper, updates, own, _: write(
-        lower, upper, updates[:-1], own
-    )  # type: ignore[method-assign]
+
+    def without_the_last(
+        lower: Any, upper: Any, updates: Any, leadership: Any, beside: Any = None
+    ) -> None:
+        write(lower, upper, updates[:-1], leadership)
+
+    secondary.compare_and_append = without_the_last  # type: ignore[assignment]
     both = ShadowLog(primary, secondary)
     update = replace(primary.snapshot()[1][0], ts=state.upper, kind="setting", key="{}")
     with pytest.raises(CatalogImplementationsDiffer):

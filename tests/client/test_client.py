@@ -200,7 +200,8 @@ def test_reads_at_a_time(orders: reclock.Client) -> None:
     before = newest(orders)
     orders.sql("DELETE FROM orders WHERE id = $1", [1])
     moment = datetime.fromtimestamp(before / 1000, UTC)
-    for time in (before, np.int64(before), str(before), moment, moment.isoformat()):
+    times: tuple[Any, ...] = (before, np.int64(before), str(before), moment, moment.isoformat())
+    for time in times:
         assert sorted(orders.table("public.orders").as_of(time).rows()) == [
             (1, "cup"),
             (2, "<pan>"),

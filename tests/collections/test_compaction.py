@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from fixtures.lakes import FLIGHTS, put, rows_of, update, updates_of, updates_table
 
-from reclock.algebra.error_intervals import with_error
+from reclock.algebra.error_intervals import ErrorInterval, with_error
 from reclock.algebra.timestamps import MAXIMUM, Clock, Timestamp
 from reclock.collections import compaction, selection
 from reclock.collections.collection import Collection
@@ -83,11 +83,12 @@ def test_a_collection_without_changes_shows_that_after_compaction(collection: Co
 def row_groups_with(collection: Collection, name: str) -> tuple[int, int]:
     """Of how many row groups the statistics admit this name, and how many there are."""
     version = collection.pin()
-    fragments = list(version.dataset(version.all_files).get_fragments())
+    fragments = list(version.dataset(list(version.all_files)).get_fragments())
     admitting = [fragment.subset(pc.field("name") == name) for fragment in fragments]
-    return tuple(
+    admitted, all_of_them = (
         sum(len(fragment.row_groups) for fragment in listed) for listed in (admitting, fragments)
     )
+    return admitted, all_of_them
 
 
 def test_a_clustered_collection_is_read_by_key_from_few_row_groups(
@@ -277,7 +278,8 @@ def test_vacuum_takes_an_appends_orphan_only_when_it_can_never_be_committed(
 
 
 def test_vacuum_takes_lists_of_errors_that_no_version_needs(collection: Collection) -> None:
-    nothing, errors = updates_table([]), ()
+    nothing = updates_table([])
+    errors: tuple[ErrorInterval, ...] = ()
     for at in (1, 2, 3):
         errors = with_error(errors, Timestamp(at), EvaluationError(f"at {at}"), is_first=False)
         collection.append(

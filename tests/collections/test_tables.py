@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from fixtures.lakes import DESC
 from fixtures.tables import CATALOG_TS, LEADERSHIP, A, B, C, changes, open_tables, read, write
 
-from reclock.algebra.ids import TABLES
+from reclock.algebra.ids import TABLES, GlobalId
 from reclock.algebra.timestamps import CATALOG, EPOCH_MS, MAXIMUM, Timestamp
 from reclock.collections import tables as tables_module
 from reclock.collections.collection import Collection
@@ -143,7 +143,7 @@ def test_a_transaction_whose_reads_were_written_since_is_refused_and_others_are_
 
 
 def test_of_a_batch_whoever_reads_what_one_before_it_writes_is_refused() -> None:
-    def commit(reads: set[str], writes: set[str]) -> Commit:
+    def commit(reads: set[GlobalId], writes: set[GlobalId]) -> Commit:
         return Commit(
             dict.fromkeys(writes, Payload(changes({}))), CATALOG_TS, frozenset(reads), Timestamp(5)
         )
@@ -256,6 +256,7 @@ def test_commits_of_a_batch_share_one_write_of_each_table(opened: Opened) -> Non
         for n in range(3)
     ]
     [at] = set(tables.log.commit(batch))
+    assert isinstance(at, int)
     assert [(write.at, write.table) for write in tables.log.pending()] == [(at, A), (at, B)]
     for _ in range(2):
         assert read(tables, A, B, at=at) == [

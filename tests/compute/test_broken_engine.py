@@ -70,9 +70,8 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[DuckDbDatabase]:
 
     def open_database(*arguments: Any, **options: Any) -> DuckDbDatabase:
         real = databases.open_database(*arguments, **options)
-        opened_databases.append(
-            DuckDbDatabase(BreakableConnection(real.connection, {"broken": False}), real.folder)
-        )
+        connection: Any = BreakableConnection(real.connection, {"broken": False})
+        opened_databases.append(DuckDbDatabase(connection, real.folder))
         return opened_databases[-1]
 
     monkeypatch.setattr(engines, "open_database", open_database)

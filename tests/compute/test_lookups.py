@@ -87,11 +87,8 @@ def histories(draw: st.DrawFn) -> list[list[Update]]:
     for low in range(0, LAST, 4):
         parts.append([])
         for time in sorted(draw(st.lists(st.integers(low, low + 3), max_size=6))):
-            row = (
-                draw(st.sampled_from(sorted(rows, key=repr)))
-                if rows and draw(st.booleans())
-                else draw(values)
-            )
+            is_known = bool(rows) and draw(st.booleans())
+            row = draw(st.sampled_from(sorted(rows, key=repr)) if is_known else values)
             diff = draw(st.integers(-rows[row], 2).filter(bool))
             rows[row] += diff
             parts[-1].append(Update(row, Timestamp(time), diff))
@@ -114,7 +111,7 @@ def plans(draw: st.DrawFn) -> Plan:
             equal = Call("= any", (column, Literal(among, array(column.type))), BOOLEAN)
         if draw(st.booleans()):
             other = draw(st.sampled_from([index, index, 3]))
-            beside = Call(
+            beside: Call[Scalar] = Call(
                 "=",
                 (
                     ColumnRef(other, DESC.types[other]),
@@ -234,19 +231,17 @@ def test_simple_columns_of_a_row_need_no_engine(tmp_path: Path, read: Collection
         plan = Map(row, (scalar,), RelationDesc((*DESC.columns, Column("computed", scalar.type))))
         engines.append(ask(plan, Finishing(), read, 0, arrangements, small).engine)
     assert engines == ["duckdb", *[lookups.NAME] * 5, "duckdb"]
-    plan = Filter(GET, row.predicates)
+    matching = Filter(GET, row.predicates)
     for finishing in (Finishing(order=(Ordering(0),)), Finishing(limit=1), Finishing(offset=1)):
-        assert ask(plan, finishing, read, 0, arrangements, small).engine == lookups.NAME
+        assert ask(matching, finishing, read, 0, arrangements, small).engine == lookups.NAME
         assert ask(plan, finishing, read, 1, arrangements, small).engine == "duckdb"  # two rows
 
 
 def test_simple_aggregates_of_rows_need_no_engine(tmp_path: Path, read: CollectionInput) -> None:
     small, arrangements = DuckDbEngine([str(tmp_path)]), Arrangements(1 << 20)
     matching = Filter(GET, (Call("=", (ColumnRef(3, BIGINT), Literal(7, BIGINT)), BOOLEAN),))
-    answers = [
-        ask(plan, Finishing(), read, 1, arrangements, small)
-        for plan in [matching, *(reduced(matching, [aggregate]) for aggregate in AGGREGATES)]
-    ]
+    asked: list[Plan] = [matching, *(reduced(matching, [each]) for each in AGGREGATES)]
+    answers = [ask(plan, Finishing(), read, 1, arrangements, small) for plan in asked]
     assert [answer.engine for answer in answers] == ["duckdb", *[lookups.NAME] * 7, "duckdb"]
     assert [rows(answer)[0][0] for answer in answers[1:]] == [2, 2, 14, 14, 16, 7, "7", 1]
     no_aggregate = Map(reduced(matching, []), (COMPUTED[0],), RelationDesc((Column("a", TEXT),)))
@@ -288,11 +283,14 @@ def test_a_column_is_arranged_when_it_is_looked_up_by_again(
     small, arrangements = DuckDbEngine([str(tmp_path)]), Arrangements(1 << 20)
     engines = [ask(lookup(7), Finishing(), read, 5, arrangements, small).engine for _ in range(3)]
     assert engines == ["duckdb", lookups.NAME, lookups.NAME]
-    options = {"arrangements": arrangements, "threshold_bytes": 1}
-    assert (
-        engine_of(lookup(8), Finishing(), {FLIGHTS: read}, Timestamp(5), **options) == lookups.NAME
-    )
-    assert engine_of(GET, Finishing(), {FLIGHTS: read}, Timestamp(5), **options) == "spark"
+
+    def engine_name(plan: Plan) -> str:
+        inputs = {FLIGHTS: read}
+        return engine_of(
+            plan, Finishing(), inputs, Timestamp(5), arrangements=arrangements, threshold_bytes=1
+        )
+
+    assert (engine_name(lookup(8)), engine_name(GET)) == (lookups.NAME, "spark")
     beyond = ask(lookup(2**40), Finishing(), read, 5, arrangements, small)
     assert (rows(beyond), beyond.engine) == ([], lookups.NAME)
 
@@ -409,8 +407,10 @@ def test_a_row_with_a_negative_multiplicity_is_told_of(tmp_path: Path) -> None:
 def test_a_cast_that_fails_on_a_row_fails(tmp_path: Path) -> None:
     collection = Lake(str(tmp_path)).create(FLIGHTS, DESC)
     there = updates_table([Update((2**31 - 1, "a", None, None), Timestamp(0), 1)], DESC)
-    narrow = Call("=", (Cast(ColumnRef(0, INTEGER), SMALLINT), Literal(5, SMALLINT)), BOOLEAN)
-    named = Call("=", (ColumnRef(1, TEXT), Literal("a", TEXT)), BOOLEAN)
+    narrow: Call[Scalar] = Call(
+        "=", (Cast(ColumnRef(0, INTEGER), SMALLINT), Literal(5, SMALLINT)), BOOLEAN
+    )
+    named: Call[Scalar] = Call("=", (ColumnRef(1, TEXT), Literal("a", TEXT)), BOOLEAN)
     read = CollectionInput(collection.pin(), there)
     answer = ask(
         Filter(GET, (named, narrow)), Finishing(), read, 3, Arrangements(0), DuckDbEngine()

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ from reclock.plan.relational import Finishing, Plan
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    RowsOf = Callable[[DataFrame], Generator[pa.RecordBatch]]
+    RowsOf = Callable[[DataFrame], Iterator[pa.RecordBatch]]
 
 pytestmark = pytest.mark.spark
 
@@ -103,6 +103,7 @@ def test_who_stops_reading_leaves_no_file(
 ) -> None:
     batches = rows_of(spark.range(0, PARTITIONS * EACH, 1, PARTITIONS))
     next(batches)
+    assert isinstance(batches, Generator)
     batches.close()
     assert not waiting(tmp_path)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import gzip
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,7 @@ from reclock.connectors.objects.object_store import LocalBuckets, ObjectMissing
 from reclock.definitions.formats import BytesFormat, JsonFormat, LineFormat, TextFormat
 from reclock.definitions.sources import ObjectsConnector
 from reclock.errors import DecodeFailed, UpstreamChanged
+from reclock.reclocking.frontiers import Partition
 
 NUMBERS = RelationDesc((Column("n", INTEGER),))
 
@@ -48,7 +50,7 @@ def rows(objects: Objects, increments: list[Increment]) -> list[object]:
     ]
 
 
-def facts_of(increments: list[Increment]) -> dict[object, tuple[object, ...]]:
+def facts_of(increments: list[Increment]) -> dict[Partition, tuple[Any, ...]]:
     return {found.partition: (found.upper, *found.evidence) for found in increments}
 
 

@@ -15,6 +15,7 @@ from reclock.connectors.objects import parquet_contents, scan
 from reclock.connectors.objects.compression import Unzipped
 from reclock.connectors.objects.connector import Objects
 from reclock.connectors.objects.parquet_contents import ParquetContents
+from reclock.definitions.sources import ObjectsConnector
 from reclock.errors import (
     DecodeFailed,
     ParquetUnreadable,
@@ -28,6 +29,7 @@ ROWS = [(n, None if n % 7 == 0 else f"word {n}") for n in range(1000)]
 
 def objects(buckets, desc=DESC):
     store = Unzipped(buckets.store, "NONE")
+    assert isinstance(FILES.connector, ObjectsConnector)
     return Objects(store, FILES.connector, ParquetContents(store, "landing", desc))
 
 
@@ -180,7 +182,7 @@ def test_a_row_that_does_not_fit_is_named_and_can_be_skipped_alone(
     buckets, monkeypatch, batch_rows
 ):
     monkeypatch.setattr(parquet_contents, "_BATCH_ROWS", batch_rows)
-    rows = [(n, "x") for n in range(10)]
+    rows: list[tuple[int | None, str]] = [(n, "x") for n in range(10)]
     rows[4] = (None, "y")
     buckets.put("a.parquet", parquet(rows, row_group_size=3))
     reader = objects(buckets)

@@ -148,7 +148,8 @@ def upserted(before: Table, read: list[pa.Table | None]) -> Table:
                 lineages.setdefault((row["mz_was_0"], row[BORN_COLUMN]), []).append(row)
     met = {key: state.pop(key, None) for key, born in lineages if not born}
     for (key, born), rows in lineages.items():
-        large = met[key][1] if not born and met[key] is not None else None
+        before_it = None if born else met[key]
+        large = None if before_it is None else before_it[1]
         for row in rows:
             large = large if row[UNSENT_COLUMN] == ",2," else row["large"]
         if not rows[-1][DELETED_COLUMN]:
@@ -282,8 +283,8 @@ def test_interleaved_transactions_pass_the_audit_wherever_the_log_is_bound(
     log = [relation("f")]
     for i in whole:
         log.append(begin(commits[i]))
-        rows = ((str(i), str(n), "x") for n in changes[i])
-        log += [b"I" + struct.pack(">I", 5) + b"N" + tuple_data(row) for row in rows]
+        texts = ((str(i), str(n), "x") for n in changes[i])
+        log += [b"I" + struct.pack(">I", 5) + b"N" + tuple_data(row) for row in texts]
     cuts = sorted({*data.draw(st.lists(st.integers(1, position), max_size=4)), position + 1})
     staged: Counter[tuple[int, int]] = Counter()
     for lower, upper in zip([0, *cuts], cuts, strict=False):

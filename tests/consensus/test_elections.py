@@ -8,7 +8,7 @@ import pytest
 from reclock.algebra.timestamps import Timestamp
 from reclock.consensus.frontiers.groups import Frontiers
 from reclock.consensus.leadership import fence
-from reclock.consensus.leadership.elections import LeadershipRecord, Seat, elect
+from reclock.consensus.leadership.elections import LeadershipRecord, Seat, Term, elect
 from reclock.consensus.leadership.fence import Leadership
 from reclock.errors import Fenced, TermOver
 
@@ -74,7 +74,9 @@ def test_who_slept_over_its_lease_goes_on_if_nobody_led_meanwhile(clock, seat) -
 def test_the_catalog_frontier_is_everyones_and_never_goes_back(seat) -> None:
     first, second = seat("a"), seat("b")
     first.publish(first.take(), Timestamp(9), leaves=True)
-    assert second.look() == LeadershipRecord(1, None, 1, second.look().lease_until, Timestamp(9))
+    assert second.look() == LeadershipRecord(
+        Term(1), None, 1, second.look().lease_until, Timestamp(9)
+    )
     second.publish(second.take(), Timestamp(5), leaves=True)
     assert first.look().catalog_frontier == 9
 
@@ -91,7 +93,7 @@ def test_a_newer_epoch_need_not_wait_for_the_lease_of_an_older_one(consensus, se
 @pytest.mark.parametrize("left_ms", [1, LEASE_MS * 2 // 3, LEASE_MS])
 def test_standing_again_writes_only_when_much_of_the_lease_is_gone(left_ms: int) -> None:
     now = Timestamp(10_000)
-    found = LeadershipRecord(4, "a", 1, Timestamp(now + left_ms), Timestamp(7))
+    found = LeadershipRecord(Term(4), "a", 1, Timestamp(now + left_ms), Timestamp(7))
     after = elect(found, LeadershipRecord(leader="a", epoch=1), now, lease_ms=LEASE_MS)
     assert after.term == 4
     assert (after == found) == (left_ms > LEASE_MS * 2 // 3)

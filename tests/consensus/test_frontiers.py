@@ -120,6 +120,7 @@ def test_a_writer_that_slept_while_its_claim_was_taken_over_can_do_nothing(
     asleep = claimed(u1)
     clock.advance(1000)
     awake = u1.take_over("u1", owner="b", lease_ms=1000)
+    assert awake is not None
     for _ in range(2):  # while the other works, and when it is done
         before = u1.get("u1")
         for attempt in (

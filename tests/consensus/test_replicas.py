@@ -13,7 +13,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.consensus.database.store import Consensus
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership.fence import Leadership
-from reclock.consensus.processes.replicas import Replicas
+from reclock.consensus.processes.replicas import Incarnation, Replicas
 from reclock.errors import Fenced, ReplicaSuperseded
 
 REPLICA, CLUSTER, LEASE_MS = 5, 2, 100
@@ -38,6 +38,12 @@ def world(tmp_path: Path) -> Iterator[World]:
     consensus.close()
 
 
+def begun(world: World, *, supersede: bool = False) -> Incarnation:
+    incarnation = world.replicas.begin(REPLICA, CLUSTER, lease_ms=LEASE_MS, supersede=supersede)
+    assert incarnation is not None
+    return incarnation
+
+
 def test_one_is_begun_at_a_time(world: World) -> None:
     assert world.replicas.begin(REPLICA, CLUSTER, lease_ms=LEASE_MS) == 1
     assert world.replicas.begin(REPLICA, CLUSTER, lease_ms=LEASE_MS) is None
@@ -46,7 +52,7 @@ def test_one_is_begun_at_a_time(world: World) -> None:
 
 
 def test_it_can_be_asked_from_its_announcement_on_while_it_beats(world: World) -> None:
-    first = world.replicas.begin(REPLICA, CLUSTER, lease_ms=LEASE_MS)
+    first = begun(world)
     [registered] = world.replicas.of_cluster(CLUSTER)
     assert (registered.is_alive, registered.is_ready) == (True, False)
     world.replicas.announce(REPLICA, first, "grpc://127.0.0.1:1", lease_ms=LEASE_MS)
@@ -62,8 +68,8 @@ def test_it_can_be_asked_from_its_announcement_on_while_it_beats(world: World) -
 
 
 def test_who_is_superseded_or_forgotten_learns_it(world: World) -> None:
-    first = world.replicas.begin(REPLICA, CLUSTER, lease_ms=LEASE_MS)
-    second = world.replicas.begin(REPLICA, CLUSTER, lease_ms=LEASE_MS, supersede=True)
+    first = begun(world)
+    second = begun(world, supersede=True)
     assert world.replicas.token(REPLICA, second)
     for use in (world.replicas.token, lambda *who: world.replicas.beat(*who, lease_ms=1)):
         with pytest.raises(ReplicaSuperseded):
@@ -77,7 +83,7 @@ def test_who_is_superseded_or_forgotten_learns_it(world: World) -> None:
 
 
 def test_a_lost_one_may_be_followed_at_once_and_why_is_known(world: World) -> None:
-    first = world.replicas.begin(REPLICA, CLUSTER, lease_ms=LEASE_MS)
+    first = begun(world)
     world.replicas.lost(REPLICA, first, "signal 9")
     assert world.replicas.begin(REPLICA, CLUSTER, lease_ms=LEASE_MS) == 2
     world.replicas.lost(REPLICA, first, "told late")
@@ -88,7 +94,7 @@ def test_a_lost_one_may_be_followed_at_once_and_why_is_known(world: World) -> No
 def test_each_incarnation_has_a_token_that_is_not_shown(world: World) -> None:
     tokens = []
     for _ in range(2):
-        incarnation = world.replicas.begin(REPLICA, CLUSTER, lease_ms=LEASE_MS, supersede=True)
+        incarnation = begun(world, supersede=True)
         tokens.append(world.replicas.token(REPLICA, incarnation))
         assert tokens[-1] not in repr(world.replicas.of_cluster(CLUSTER))
     assert len(set(tokens)) == 2
@@ -96,7 +102,7 @@ def test_each_incarnation_has_a_token_that_is_not_shown(world: World) -> None:
 
 
 def test_who_is_fenced_registers_nothing(world: World) -> None:
-    incarnation = world.replicas.begin(REPLICA, CLUSTER, lease_ms=LEASE_MS)
+    incarnation = begun(world)
     world.consensus.transact(
         lambda connection: fence.advance(connection, Leadership(epoch=3, deploy_generation=0))
     )

@@ -70,9 +70,9 @@ def work(home: str, *, seed: int, loops: bool, plant: str | None) -> None:
             cached: dict[str, Any] = {}
             read_all = environment.stores.oracle.read_all
             environment.stores.oracle.read_all = lambda: cached.setdefault("all", read_all())  # type: ignore[method-assign]
-            environment.stores.oracle.read_ts = lambda line: environment.stores.oracle.read_all()[
-                line
-            ]  # type: ignore[method-assign]
+            environment.stores.oracle.read_ts = lambda timeline: (  # type: ignore[method-assign]
+                environment.stores.oracle.read_all()[timeline]
+            )
         sessions = [Session(environment) for _ in range(LANES)]
 
         def answer(lane: int, text: str) -> None:

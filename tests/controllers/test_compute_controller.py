@@ -3,19 +3,22 @@ refused or cancelled by name."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
 import pytest
+from fixtures.scripted_replicas import ScriptedReplica
 from fixtures.sessions import sql
 
+from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.controllers.compute import ComputeController
 from reclock.controllers.controller import patiently
 from reclock.errors import QueryCanceled, ReplicaBehind, StatementTimeout, UnknownCollection
 from reclock.pipeline import tick
 from reclock.plan.relational import Finishing, Get
-from reclock.protocol.compute import CancelPeek, Peek
+from reclock.protocol.compute import CancelPeek, ComputeCommand, Dataflow, Peek
 from reclock.runtime.environment import Environment
 from reclock.sql.names import SessionNames
 from reclock.sql.planning.statement import plan_statement
@@ -71,10 +74,12 @@ def test_a_controller_that_begins_goes_on_from_what_the_replica_runs(
     commands = []
     carry_out = first.replica.carry_out
 
-    class Watched:
-        running = first.replica.running
+    class Watched(ScriptedReplica):
+        def running(self) -> Mapping[GlobalId, Dataflow]:
+            running: Mapping[GlobalId, Dataflow] = first.replica.running()
+            return running
 
-        def carry_out(self, command: object) -> None:
+        def carry_out(self, command: ComputeCommand) -> None:
             commands.append(type(command).__name__)
             carry_out(command)
 

@@ -126,11 +126,11 @@ def test_any_batching_of_a_history_ends_where_rebuilding_from_its_end_does(
                 for id in command.ids:
                     del present[id]
         for cluster, flows in running.items():
-            for command in compute_commands(flows, catalog, cluster):
-                if isinstance(command, CreateDataflow):
-                    flows[command.dataflow.id] = command.dataflow
+            for change in compute_commands(flows, catalog, cluster):
+                if isinstance(change, CreateDataflow):
+                    flows[change.dataflow.id] = change.dataflow
                 else:
-                    del flows[command.id]
+                    del flows[change.id]
     for end in observed[-1:]:
         rebuilt = [
             command

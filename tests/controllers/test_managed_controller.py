@@ -11,9 +11,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from fixtures.scripted_replicas import ScriptedReplica
 
 from reclock.adapter.session.session import Session
 from reclock.algebra.ids import GlobalId
+from reclock.algebra.timestamps import Timestamp
 from reclock.consensus.processes.replicas import Incarnation, Registration
 from reclock.controllers import controller
 from reclock.errors import NoReplicas, ReplicaLost, StatementTimeout, UnknownObject
@@ -124,7 +126,7 @@ def test_a_refresh_over_which_replicas_are_lost_waits_for_the_next_a_few_times(
     monkeypatch.setattr(
         controller, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=time.sleep)
     )
-    refreshed = (Refreshed("i", 7, (6,), 1),)
+    refreshed = (Refreshed("i", Timestamp(7), (Timestamp(6),), 1),)
     replica_ids: list[int] = []
 
     class UpAtOnce(NeverUp):
@@ -135,17 +137,11 @@ def test_a_refresh_over_which_replicas_are_lost_waits_for_the_next_a_few_times(
                 replica.id, incarnation, "nowhere", lease_ms=600_000
             )
 
-    class Computes:
+    class Computes(ScriptedReplica):
         """A `Replica` that refreshes; the first of them for an hour, until they are no more."""
 
         def __init__(self, registration: Registration) -> None:
             self._registration = registration
-
-        def running(self) -> dict[GlobalId, Any]:
-            return {}
-
-        def carry_out(self, command: ComputeCommand) -> None:
-            pass
 
         def refresh(self, refresh: Refresh) -> RefreshResponse:
             replica_ids.append(self._registration.incarnation)
@@ -165,11 +161,11 @@ def test_a_refresh_over_which_replicas_are_lost_waits_for_the_next_a_few_times(
         )
         sized.requests.links.connect = sized._commanded.connect = Computes
         if succeeds:
-            assert sized.refresh(Refresh((GlobalId("u1"),), 6, "test")) == refreshed
+            assert sized.refresh(Refresh((GlobalId("u1"),), Timestamp(6), "test")) == refreshed
             assert replica_ids == [1, 2, 3, 4]
         else:
             with pytest.raises(StatementTimeout):
-                sized.refresh(Refresh((GlobalId("u1"),), 6, "test"))
+                sized.refresh(Refresh((GlobalId("u1"),), Timestamp(6), "test"))
             assert len(replica_ids) < lost
 
 
@@ -191,17 +187,11 @@ def test_a_peek_is_answered_by_another_replica_than_one_that_hangs_unless_that_i
 ) -> None:
     release, requests = threading.Event(), []
 
-    class Peeks:
+    class Peeks(ScriptedReplica):
         """A `Replica` that answers with its id; the first to be asked hangs."""
 
         def __init__(self, registration: Registration) -> None:
             self._id = registration.replica_id
-
-        def running(self) -> dict[GlobalId, Any]:
-            return {}
-
-        def carry_out(self, command: ComputeCommand) -> None:
-            pass
 
         def peek(self, peek: Peek) -> PeekResponse:
             requests.append(self._id)
@@ -246,14 +236,11 @@ def test_a_peek_is_answered_by_another_replica_than_one_that_hangs_unless_that_i
 
 
 def test_a_replica_is_the_same_one_in_the_next_term_of_its_leader(tmp_path: Path) -> None:
-    class Silent:
+    class Silent(ScriptedReplica):
         """A `Replica` that does what it is commanded."""
 
         def __init__(self, registration: Registration) -> None:
             self.commands: list[ComputeCommand] = []
-
-        def running(self) -> dict[GlobalId, Any]:
-            return {}
 
         def carry_out(self, command: ComputeCommand) -> None:
             self.commands.append(command)

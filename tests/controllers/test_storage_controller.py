@@ -18,7 +18,7 @@ from reclock.adapter.query import queries
 from reclock.adapter.query.overview import overview_of
 from reclock.adapter.session.session import Session
 from reclock.algebra.ids import GlobalId, StorageCollectionId
-from reclock.algebra.timestamps import EPOCH_MS
+from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.consensus.database.changes import TimelineChanges
 from reclock.consensus.leadership.elections import Seat
 from reclock.controllers import elected
@@ -200,9 +200,11 @@ def test_a_leader_that_slept_over_its_lease_makes_nothing_that_was_dropped(
     def sleep(point: str) -> None:
         if point == asleep_at:
             monkeypatch.undo()
-            later = environment.stores.consensus.now
+            clock = environment.stores.clock
             # its lease is over
-            monkeypatch.setattr(other.stores.consensus, "_clock", lambda: later(None) + 600_000)
+            monkeypatch.setattr(
+                other.stores.consensus, "_clock", lambda: Timestamp(clock() + 600_000)
+            )
             sql(other, "DROP TABLE t CASCADE")
             other.control_plane.storage_controller.step()
             monkeypatch.undo()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fixtures.forks import command
@@ -36,7 +37,7 @@ QUERIES = [
 ]
 
 
-def answers(world: World) -> list[object]:
+def answers(world: World) -> list[list[list[tuple[Any, ...]]]]:
     return [[world.sql(query.format(at=at)) for query in QUERIES] for at in READABLE]
 
 

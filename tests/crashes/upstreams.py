@@ -49,7 +49,7 @@ class Upstream:
     what must be in the end."""
 
     source = EVENTS
-    outputs = ("",)
+    outputs: tuple[str, ...] = ("",)
     clock = 0
 
     def fill(self, world):

@@ -10,6 +10,7 @@ import pytest
 from fixtures.sunk import delta_rows
 from flows.transcript import replay
 
+from reclock.adapter.context.results import Result
 from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import Timestamp
 from reclock.cli.output import Format, error_lines, print_result
@@ -46,6 +47,7 @@ def test_transcript(
             printed.truncate()
             try:
                 for result in session.execute(text):
+                    assert isinstance(result, Result)
                     print_result(result, Format.TABLE, to=printed)
             except ReclockError as error:
                 printed.write("\n".join(error_lines(error)) + "\n")

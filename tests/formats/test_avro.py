@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -85,7 +86,7 @@ def schemas(monkeypatch: pytest.MonkeyPatch) -> dict[int, Any]:
     """What the registry has, by id."""
     schema_by_id: dict[int, Any] = {}
 
-    def schema(_: Any, id: int) -> str:
+    def schema(_: Any, id: int) -> RegisteredSchema:
         if id not in schema_by_id:
             raise UnknownSchema(f"the registry has no schema {id}")
         return (
@@ -98,7 +99,7 @@ def schemas(monkeypatch: pytest.MonkeyPatch) -> dict[int, Any]:
     return schema_by_id
 
 
-def decoded(values: list[bytes | None], reader: Any, **more: Any) -> list[dict[str, Any]]:
+def decoded(values: Sequence[bytes | None], reader: Any, **more: Any) -> list[dict[str, Any]]:
     format = AvroFormat(Connection("CONFLUENT SCHEMA REGISTRY", ()), json.dumps(reader), **more)
     desc = RelationDesc((Column("key", TEXT),) if format.is_document else columns_of(format.schema))
     rows: list[dict[str, Any]] = decode_messages(
@@ -157,7 +158,7 @@ def named(kind: str, name: str, **more: Any) -> dict[str, Any]:
 def test_a_schema_may_refer_to_others(schemas: dict[int, Any]) -> None:
     colour = named("enum", "Colour", symbols=["red", "blue"])
     size = {"type": "enum", "name": "Size", "symbols": ["small"]}
-    fields = [
+    fields: list[tuple[str, Any]] = [
         ("colour", "Colour"),
         ("of", ["null", {"type": "array", "items": "Part"}]),
         ("size", ["null", size]),

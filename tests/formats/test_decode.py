@@ -4,6 +4,7 @@ fit."""
 import random
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -36,7 +37,7 @@ from reclock.algebra.relations import (
     numeric,
 )
 from reclock.collections.schema import arrow_schema
-from reclock.definitions.formats import CsvFormat, JsonFormat, TextFormat
+from reclock.definitions.formats import CsvFormat, JsonFormat, LineFormat, TextFormat
 from reclock.errors import DecodeFailed
 from reclock.formats.decode import decode
 from reclock.formats.messages import decode_messages
@@ -44,7 +45,7 @@ from reclock.formats.records import quote_of, record_ends
 from reclock.formats.values import Unreadable, typed_table
 
 CSV = CsvFormat(has_header=False)
-AT = {"partition": "0", "offsets": [1, 2, 3, 4]}
+AT: dict[str, Any] = {"partition": "0", "offsets": [1, 2, 3, 4]}
 PAIR = RelationDesc((Column("n", INTEGER, is_nullable=False), Column("w", TEXT)))
 
 
@@ -243,7 +244,8 @@ def test_a_json_field_of_another_type_names_its_column(type, text):
 
 @pytest.mark.parametrize("name", GOOD)
 def test_malformed_records_are_each_an_error_that_names_them(name, malformed):
-    format = {"json": JsonFormat(), "csv": CSV, "text": TextFormat()}[name]
+    formats: dict[str, LineFormat] = {"json": JsonFormat(), "csv": CSV, "text": TextFormat()}
+    format = formats[name]
     desc = RelationDesc((Column("w", TEXT),)) if name == "text" else MANY
     chance, refused = random.Random(20261122), 0
 

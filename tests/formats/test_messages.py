@@ -12,12 +12,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from reclock.algebra.relations import BYTEA, INTEGER, TEXT, Column, RelationDesc
-from reclock.definitions.formats import BytesFormat, CsvFormat, JsonFormat, TextFormat
+from reclock.definitions.formats import BytesFormat, CsvFormat, Format, JsonFormat, TextFormat
 from reclock.errors import DecodeFailed
 from reclock.formats.messages import decode_messages
 
 DESC = RelationDesc((Column("n", INTEGER), Column("w", TEXT)))
-FORMATS = {
+FORMATS: dict[str, tuple[Format, RelationDesc]] = {
     "json": (JsonFormat(), DESC),
     "csv": (CsvFormat(has_header=False), DESC),
     "text": (TextFormat(), RelationDesc((Column("text", TEXT),))),

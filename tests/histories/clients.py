@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import psycopg
 from histories.cluster import Cluster, Running
@@ -112,9 +113,9 @@ class Client:
                     time.sleep(self._chance.random())
                 steps += self._perform(action)
             if tells_time:
-                at = int(
-                    self._execute(f"EXPLAIN TIMESTAMP FOR {_query(actions[0])}")[0][0].split()[-1]
-                )
+                tables = actions[0]
+                assert not isinstance(tables, Step)
+                at = int(self._execute(f"EXPLAIN TIMESTAMP FOR {_query(tables)}")[0][0].split()[-1])
             is_committing = True
             if is_block:
                 self._execute("COMMIT")
@@ -166,10 +167,11 @@ class Client:
 
     def _claim(self) -> Step:
         """In no block, which would fail with it."""
-        kind = self._chance.choices(("claim", "delete"), (3, 2))[0]
+        kinds: tuple[Literal["claim", "delete"], ...] = ("claim", "delete")
+        [kind] = self._chance.choices(kinds, (3, 2))
         return Step(
             kind, (self._chance.choice(UNIQUES), self._chance.choice(KEYS)), next(self._fresh)
-        )  # type: ignore[arg-type]
+        )
 
     def _read_and_tell_the_time(self) -> None:
         self.transact([self._tables()], tells_time=True)

@@ -27,6 +27,12 @@ class Step(NamedTuple):
     value: int | None = None
     answer: Values | int | None = None
 
+    @property
+    def written(self) -> int:
+        """The value of a statement that has one."""
+        assert self.value is not None
+        return self.value
+
 
 class Transaction(NamedTuple):
     """Statements that happen at one moment, through a process of that epoch of the catalog."""
@@ -61,13 +67,13 @@ def tables_step(state: TablesState, call: Transaction | Fence) -> TablesState | 
                 after: Values = values_read
                 answer: object = values_read
             case "append":
-                after, answer = (*values_read, step.value), None
+                after, answer = (*values_read, step.written), None
             case "insert":
-                after, answer = tuple(sorted((*values_read, step.value))), None
+                after, answer = tuple(sorted((*values_read, step.written))), None
             case "claim":
-                after, answer = values_read or (step.value,), int(not values_read)
+                after, answer = values_read or (step.written,), int(not values_read)
             case "update":
-                after, answer = (step.value,) * len(values_read), len(values_read)
+                after, answer = (step.written,) * len(values_read), len(values_read)
             case "delete":
                 after, answer = (), len(values_read)
         if step.answer is not None and step.answer != answer:

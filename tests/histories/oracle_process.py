@@ -7,7 +7,7 @@ import random
 import threading
 import time
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, Literal
 
 from histories.models import OracleCall
 from histories.server_process import Clock, Faults, prepare
@@ -18,6 +18,10 @@ from reclock.errors import ConsensusOutcomeUnknown
 from reclock.oracle.batching import BatchingOracle
 from reclock.oracle.oracle import ConsensusOracle
 
+OracleCallKind = Literal["read", "write", "apply"]
+CALLS: tuple[OracleCallKind, ...] = ("read", "read", "write", "apply")
+CALLS_AT_FIRST: tuple[OracleCallKind, ...] = ("read", "read", "write", "write")
+"""While there is no timestamp to apply."""
 THREADS = 3
 
 
@@ -45,14 +49,14 @@ def use(url: str, offset_ms: Any, faults: Faults, calls: int, reports: Connectio
         chance = random.Random(faults.seed * THREADS + thread)
         timestamps: list[Timestamp] = []
         for number in range(thread, calls, THREADS):
-            kind = chance.choice(("read", "read", "write", "apply" if timestamps else "write"))
+            kind = chance.choice(CALLS if timestamps else CALLS_AT_FIRST)
             ts = timestamps.pop(chance.randrange(len(timestamps))) if kind == "apply" else None
             call_id = (faults.seed, number)
             teller.tell(call_id, OracleCall(kind, ts))
             try:
                 if kind == "read":
                     ts = oracle.read_ts(EPOCH_MS)
-                elif kind == "write":
+                elif ts is None:
                     timestamps.append(ts := oracle.write_ts(EPOCH_MS))
                 else:
                     oracle.apply_write(EPOCH_MS, ts)

@@ -52,7 +52,8 @@ def planted_in_oracle(plant: Callable[[], None]) -> Callable[[], None]:
 @planted_in_oracle
 def read_timestamp_is_cached() -> None:
     """For a fifth of a second."""
-    ask, cached, asked_at = BatchingOracle.read_all, {}, 0.0
+    ask, asked_at = BatchingOracle.read_all, 0.0
+    cached: Mapping[str, Timestamp] = {}
 
     def read_all(self: BatchingOracle) -> Mapping[str, Timestamp]:
         nonlocal cached, asked_at
@@ -221,7 +222,7 @@ def conflicts_are_not_checked() -> None:
 def conflicts_within_a_group_are_not_checked() -> None:
     """Of commits that go together each is compared with those before only."""
     refusal = table_commits._refusal
-    table_commits._refusal = lambda commit, found, written: refusal(commit, found, {})
+    table_commits._refusal = lambda commit, found, written: refusal(commit, found, {})  # type: ignore[arg-type]
 
 
 @planted

@@ -136,8 +136,9 @@ def test_the_order_found_keeps_real_time_and_explains_every_answer() -> None:
         assert order is not None
         state = EMPTY
         for operation in order:
-            state = tables_step(state, operation.call)
-            assert state is not None
+            after = tables_step(state, operation.call)
+            assert after is not None
+            state = after
         assert all(
             earlier.began <= (later.returned or 1 << 62)
             for i, earlier in enumerate(order)

@@ -1,6 +1,7 @@
 """The protocol of an ingestion step, without Spark and stores: however writers stop, every offset
 is published once."""
 
+from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
@@ -156,7 +157,7 @@ class History:
 
     def at_failpoint(self, number, meanwhile):
         """What happens at the failpoint of that number, counted from 0."""
-        ahead = iter(range(number))
+        ahead: Iterator[int] | None = iter(range(number))
 
         def reaches(name):
             nonlocal ahead
@@ -226,7 +227,8 @@ def test_only_the_last_effect_of_an_event_is_answered(kind, monkeypatch):
 
 
 def test_rows_are_bound_before_they_are_read_and_durable_before_the_claim_names_them():
-    source, order = SimulatedSource(ends={"a": 8}), []
+    source = SimulatedSource(ends={"a": 8})
+    order: list[object] = []
 
     def log(item):
         match item:

@@ -151,7 +151,8 @@ def test_an_upstream_that_does_not_respond_is_not_asked_by_every_task(tmp_path: 
             requests.append(task)
             raise SILENT
 
-    job = StagingJob(Silent(), [[(Timestamp(7), n)] for n in range(999)], {}, {}, {})
+    silent: Any = Silent()
+    job = StagingJob(silent, [[(Timestamp(7), n)] for n in range(999)], {}, {}, {})
     with pytest.raises(UpstreamUnavailable):
         job.run(Engines(no_spark, no_spark, 0, 0))
     assert len(requests) < 999

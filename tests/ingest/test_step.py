@@ -283,6 +283,7 @@ def test_an_audit_does_not_speak_for_what_was_decided_meanwhile(world):
     world.write("a.csv", "1,x\n2,y\n")
     world.ingest(10)
     case = open_audit(EVENTS, "driver", frontiers=world.frontiers, lake=world.lake)
+    assert case is not None
     decide(world, payload.skip, "a.csv", 0, 1)
     with pytest.raises(ClaimConflict):
         conclude_audit(case, failed=(), report={})

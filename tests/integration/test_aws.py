@@ -56,7 +56,9 @@ class Gate:
                         handler.send_header(name, value)
                 handler.send_header(
                     "Content-Length",
-                    answer.headers["Content-Length"] if handler.command == "HEAD" else len(content),
+                    answer.headers["Content-Length"]
+                    if handler.command == "HEAD"
+                    else str(len(content)),
                 )
                 handler.end_headers()
                 handler.wfile.write(content)

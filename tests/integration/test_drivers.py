@@ -95,8 +95,7 @@ def test_two_drivers_and_a_killed_one_lose_nothing_and_repeat_nothing(home: Path
         "SELECT type, count(*) AS n FROM mz_frontiers JOIN mz_objects ON id = object_id "
         "WHERE claimed_at IS NULL AND id LIKE 'u%'"
     )
-    state = select(home, unclaimed + " GROUP BY type ORDER BY type")
-    assert state == [
+    assert select(home, unclaimed + " GROUP BY type ORDER BY type") == [
         {"type": "index", "n": 1},
         {"type": "source", "n": 2},
         {"type": "source_progress", "n": 2},

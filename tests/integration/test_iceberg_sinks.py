@@ -17,7 +17,6 @@ from fixtures.iceberg_rest import TOKEN, rest_catalog
 from fixtures.maintained import World
 from fixtures.sunk import alter, change, emit
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.expressions import EqualTo
 from pyiceberg.io.pyarrow import _dataframe_to_data_files
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Summary
@@ -162,7 +161,7 @@ def test_another_program_may_compact_but_not_change(
         patch.setattr(failpoints, "on_reach", compact)
         emit(world)
     assert rows(load(world)) == Counter(world.sql("SELECT * FROM sold"))
-    load(world).delete(EqualTo("id", value=2))
+    load(world).delete("id = 2")
     change(world, "INSERT INTO sold VALUES (3, 'd', 3)")
     with pytest.raises(TargetChanged, match="somebody else changed rows"):
         emit(world)
@@ -180,7 +179,7 @@ def rewrite(table: Table) -> None:
             made = summary(properties)  # the library cannot write this operation itself
             return Summary(Operation.REPLACE, **made.additional_properties)
 
-        snapshot._summary = replacing  # type: ignore[method-assign]
+        snapshot._summary = replacing  # type: ignore[assignment]
         for file in files:
             snapshot.append_data_file(file)
         for task in tasks:

@@ -113,8 +113,8 @@ def test_avro(kafka: Broker, registry: Registry, environment: Environment) -> No
     sql(environment, "DROP SOURCE newer")
     kafka.send(topic, [(framed(key_id, "long", 4), b"\x00\x00\x00\x00\x63!")])
     [stalled] = tick.run(environment, owner="tests").failed
-    place = f'offset 4 of partition 0 of topic "{topic}"'
-    assert stalled.message == f"record at {place} does not decode"
+    where = f'offset 4 of partition 0 of topic "{topic}"'
+    assert stalled.message == f"record at {where} does not decode"
     name = stalled.name
     assert stalled.hint == (
         f"register the schema again, with the id that it had, and ALTER SOURCE {name} RETRY; or "

@@ -144,6 +144,8 @@ def test_where_it_starts(kinesis):
 
     def read(**start: Any) -> list[str]:
         source = over(kinesis, stream, **start)
+        assert isinstance(source.connector, KinesisConnector)
+        assert source.format is not None
         opened = connector.Kinesis(source.connector, source.format, source.desc, Timestamp(moment))
         rows = [
             table for task in opened.tasks(opened.probe({}), []) for _, table in opened.read(task)
@@ -372,7 +374,11 @@ def test_resnapshot_gives_up_what_retention_took_of_any_shard(kinesis, open_worl
 
 def test_a_record_that_does_not_decode_is_named_and_can_be_given_up(kinesis, open_world):
     stream = kinesis.stream()
-    columns = (Column("n", INTEGER), Column("key", TEXT, False), Column("shard_id", BIGINT, False))
+    columns: tuple[Column, ...] = (
+        Column("n", INTEGER),
+        Column("key", TEXT, False),
+        Column("shard_id", BIGINT, False),
+    )
     columns += (Column("sequence_number", TEXT, False), Column("timestamp", TIMESTAMP, False))
     include = (
         ("KEY", "key"),

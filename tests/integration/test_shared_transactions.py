@@ -43,7 +43,9 @@ def completed(environment: Environment) -> int:
         )
         return report.at if is_complete else None
 
-    return eventually(tick_time)
+    at = eventually(tick_time)
+    assert at is not None
+    return at
 
 
 def await_drop(environment: Environment, collection: StorageCollectionId) -> None:

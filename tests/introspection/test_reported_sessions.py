@@ -12,7 +12,7 @@ from fixtures.sessions import sql
 from fixtures.waiting import eventually
 
 from reclock.adapter.session.session import Session
-from reclock.algebra.timestamps import MINIMUM
+from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.errors import EvaluationError
 from reclock.introspection.backends import Backend
 from reclock.introspection.reports import STATEMENTS_AT_ONCE, Reports
@@ -100,7 +100,7 @@ def test_histories_are_shortened_and_lags_recorded(environment: Environment) -> 
     reports = Reports(manager, "p1", lambda: now[0], hour, 2 * hour, lambda: {"u1": 2_500})
     for _ in range(5):
         reports.step()
-        now[0] += hour
+        now[0] = Timestamp(now[0] + hour)
     manager.flush()
     history = sql(
         environment, "SELECT object_id, lag_s, occurred_at FROM mz_wallclock_lag_history ORDER BY 3"

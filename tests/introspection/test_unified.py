@@ -4,6 +4,7 @@ they go."""
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection
 from functools import partial
 from typing import Any
 
@@ -20,6 +21,7 @@ from reclock.controllers.subscribes import (
     DEFINITIONS,
     ReplicaSubscribes,
     ReportedReplicas,
+    Reporting,
     in_process_replica_id,
 )
 from reclock.errors import (
@@ -41,6 +43,7 @@ from reclock.protocol.introspection import (
     LogFailed,
     LogName,
     LogResponse,
+    Row,
     Subscribe,
 )
 from reclock.runtime.environment import Environment
@@ -68,7 +71,7 @@ class Scripted:
                     log: known for log, known in self.subscribed.items() if known != id
                 }
 
-    def take_changes(self, subscribes: list[str]) -> list[LogResponse]:
+    def take_changes(self, subscribes: Collection[str]) -> list[LogResponse]:
         if self.is_lost:
             raise ReplicaLost("r1", detail="connection refused")
         answers, self.answers = self.answers, []
@@ -149,7 +152,7 @@ def test_a_replica_that_is_lost_is_offline_until_it_answers_again(environment: E
 def test_a_replica_is_not_offline_for_want_of_a_leader(environment: Environment) -> None:
     sized, in_process, led = Scripted(), Scripted(), [True]
 
-    def present() -> dict[int, tuple[int, Scripted | None]]:
+    def present() -> dict[int, tuple[int, Reporting | None]]:
         return {1: (CLUSTER, sized if led[0] else None), -1: (CLUSTER, in_process)}
 
     reported = ReportedReplicas(
@@ -176,7 +179,7 @@ def test_a_replica_is_not_offline_for_want_of_a_leader(environment: Environment)
 
 
 def test_a_killed_process_says_farewell_only_to_the_replicas_in_it() -> None:
-    statuses = {
+    statuses: dict[IntrospectionType, dict[Row, int]] = {
         IntrospectionType.REPLICA_STATUSES: {
             (id, CLUSTER, "p1", "online", None, None): 1 for id in (1, -1)
         }
@@ -331,13 +334,14 @@ def test_a_log_is_read_from_the_replica_that_is_targeted(environment: Environmen
     assert all(desc.names[0] != "replica_id" for desc in LOGS.values())
 
 
-class Rounds:
+class Rounds(threading.Event):
     """The event of a loop that is to go round so many times."""
 
     def __init__(self, count: int) -> None:
+        super().__init__()
         self.left = count
 
-    def wait(self, _: float) -> bool:
+    def wait(self, _: float | None = None) -> bool:
         self.left -= 1
         return self.left == 0
 

@@ -10,6 +10,7 @@ import pytest
 
 from reclock.compute import maintenance
 from reclock.compute.engines import continuing
+from reclock.compute.engines.fixpoints import FixpointWork
 from reclock.compute.operators import (
     distinct_arguments,
     groups,
@@ -238,13 +239,17 @@ def _lost_rows_are_gained(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+def _without_iterations(work: FixpointWork) -> Any:
+    return Seen(work, iterate=lambda *more: 0)
+
+
 def _one_iteration(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a recursion gains derives nothing more."""
     right = continuing._continue
     monkeypatch.setattr(
         continuing,
         "_continue",
-        lambda work, *given: right(Seen(work, iterate=lambda *more: 0), *given),
+        lambda work, *given: right(_without_iterations(work), *given),
     )
 
 

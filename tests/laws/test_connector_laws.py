@@ -74,8 +74,8 @@ def test_whenever_it_is_probed_the_whole_is_the_same_and_offsets_are_bound_once(
     assert signed(opened(upstream, now), pieces) == signed(opened(upstream, now), whole)
     for increment in whole:
         times = [remap.time_of((), offset) for offset in range(increment.upper)]
-        assert None not in times
-        assert times == sorted(times)
+        known = [time for time in times if time is not None]
+        assert times == sorted(known)
 
 
 @given(generators, st.integers(1, 120), st.integers(1, 119))

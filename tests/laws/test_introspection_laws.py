@@ -57,7 +57,7 @@ class Failing(LakeManagedCollections):
 
     fails: bool | None = None
 
-    def commit(self, *arguments: object, **more: object) -> None:
+    def commit(self, *arguments: Any, **more: Any) -> None:
         fails, self.fails = self.fails, None
         if fails is False:
             raise Failure
@@ -84,7 +84,7 @@ class World:
             "catalog", Timestamp(0)
         )
         self.managers: list[Any] = [self.start() for _ in range(3)]
-        self.held: dict[str, dict[IntrospectionType, Counter]] = {}
+        self.held: dict[int, dict[IntrospectionType, Counter]] = {}
         self.reporters: dict = {}
 
     def start(self) -> CollectionManager:

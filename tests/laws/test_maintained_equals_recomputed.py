@@ -107,7 +107,7 @@ def _over(parts: st.SearchStrategy[Plan]) -> st.SearchStrategy[Plan]:
 
     def reduced(left: Plan, groups: tuple[int, ...], function: str) -> Plan:
         aggregates = (aggregate("count"), aggregate("max", REAL), aggregate(function, NUMBER))
-        reduce = Reduce(
+        reduce: Plan = Reduce(
             left,
             groups,
             aggregates,
@@ -249,12 +249,12 @@ def check(
         upper, since = Timestamp(max(upper, at + 1)), Timestamp(max(since, decided.since or 0))
         if index.upper() < upper:
             index.append(updates, expected_upper=index.upper(), new_upper=upper)
-    for time in range(since, upper):
-        answer = engine.run(plan, Finishing(), inputs, Timestamp(time))
+    for time in map(Timestamp, range(since, upper)):
+        answer = engine.run(plan, Finishing(), inputs, time)
         recomputed = Counter(map(row_text, rows(answer)))
         maintained = {
             row_text([record[name] for name in plan.desc.names]): record[DIFF_COLUMN]
-            for record in index.pin().snapshot(Timestamp(time)).to_pylist()
+            for record in index.pin().snapshot(time).to_pylist()
         }
         assert maintained == recomputed, f"at {time}"
     earlier, last = Timestamp(min(pauses) - 1), Timestamp(max(pauses))

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import BIGINT, BOOLEAN, TEXT, RelationDesc
+from reclock.algebra.timestamps import Timestamp
 from reclock.algebra.updates import Update
 from reclock.compute.operators import groups, reduce
 from reclock.compute.operators.rules import EMPTY_ROW
@@ -309,5 +310,5 @@ def test_a_predicate_is_not_evaluated_on_rows_of_other_times(bench: Bench) -> No
         1,
         0,
     )
-    updates = [Update(row=("a", 0, 0), time=1, diff=1)]
+    updates = [Update(row=("a", 0, 0), time=Timestamp(1), diff=1)]
     bench.check(plan, {LEFT: (DESC, updates), RIGHT: (DESC, [])}, set())

@@ -254,10 +254,16 @@ def test_beyond_the_limit_everything_is_due_at_the_end(bench: Bench) -> None:
         )
 
     def found(limit: int | None) -> due_times.ChangeTimes:
-        times = {"since": Timestamp(0), "through": Timestamp(7)}
-        return with_due_times(plan, [Timestamp(5)], **times, due=due, limit=limit)  # type: ignore[arg-type]
+        return with_due_times(
+            plan,
+            [Timestamp(5)],
+            since=Timestamp(0),
+            through=Timestamp(7),
+            due=due,
+            limit=limit,
+        )
 
-    assert found(None) == due_times.ChangeTimes([2, 4, 5, 6], Timestamp(8))
+    assert found(None) == due_times.ChangeTimes(list(map(Timestamp, (2, 4, 5, 6))), Timestamp(8))
     assert found(4) == found(None)
     assert found(1).times == [2, 4, 5, 7]
     assert found(1).next_due is None

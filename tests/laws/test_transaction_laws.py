@@ -77,7 +77,7 @@ def test_every_transaction_is_bound_whole_once_and_in_order(
         log_end = (
             len(upstream.log) if is_last else data.draw(st.integers(log_lower, len(upstream.log)))
         )
-        read = {}
+        read: dict[Partition, Stretch] = {}
         for partition, name in COLLECTIONS.items():
             events = upstream.events[partition]
             end = len(events) if is_last else data.draw(st.integers(lower[partition], len(events)))
@@ -86,8 +86,8 @@ def test_every_transaction_is_bound_whole_once_and_in_order(
             upstream.log[log_lower:log_end], {ended.id for ended in upstream.log[:log_lower]}, read
         )
         bound += [ended.id for ended in cut_log.bound]
-        for partition, stretch in read.items():
-            for event in stretch.events:
+        for partition in COLLECTIONS:
+            for event in read[partition].events:
                 if (
                     event.offset < cut_log.uppers[partition]
                     and event.offset not in cut_log.dropped[partition]
@@ -155,13 +155,15 @@ def test_a_late_collection_has_its_part_of_the_log_or_waits(
     }
     known_ids = {ended.id for ended in log}
     ends = {p: data.draw(st.integers(first[p], len(upstream.events[p]))) for p in COLLECTIONS}
-    read, whole = (
-        {
-            p: Stretch(name, upstream.events[p][first[p] : upto[p]], upto[p])
+
+    def stretches_until(uppers: Mapping[str, int]) -> dict[Partition, Stretch]:
+        return {
+            p: Stretch(name, upstream.events[p][first[p] : uppers[p]], uppers[p])
             for p, name in COLLECTIONS.items()
         }
-        for upto in (ends, {p: len(upstream.events[p]) for p in COLLECTIONS})
-    )
+
+    read = stretches_until(ends)
+    whole = stretches_until({p: len(upstream.events[p]) for p in COLLECTIONS})
     part = {
         (event.transaction, event.order)
         for events in upstream.events.values()
@@ -212,7 +214,7 @@ def test_an_event_that_is_given_up_is_not_waited_for() -> None:
 
 def test_an_event_behind_one_that_waits_keeps_its_transaction_back() -> None:
     log = [TransactionEnd("one", 0, {"a": 1, "b": 1}), TransactionEnd("two", 1, {"b": 1})]
-    read = {
+    read: dict[Partition, Stretch] = {
         "a/0": Stretch("a", [Event(0, "late"), Event(1, "one")], 2),
         "b/0": Stretch("b", [Event(0, "one"), Event(1, "two")], 2),
     }

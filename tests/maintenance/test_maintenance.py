@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -375,7 +376,7 @@ def test_a_block_whose_read_hold_ran_out_can_be_retried(world: World) -> None:
     world.sql("INSERT INTO t VALUES (1)")
     session = Session(world.environment)
 
-    def run(text: str) -> list[object]:
+    def run(text: str) -> list[tuple[Any, ...]]:
         return [row for result in session.execute(text) for row in result.rows()]
 
     run("BEGIN")

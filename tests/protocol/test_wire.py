@@ -32,6 +32,7 @@ from reclock.definitions.sinks import (
     SinkInput,
     SinkSpec,
     TableRegistration,
+    Target,
 )
 from reclock.errors import InternalError, NotReadable, QueryCanceled, UnknownCollection
 from reclock.plan import relational as plans
@@ -66,12 +67,19 @@ from reclock.protocol.introspection import (
     LogChanges,
     LogFailed,
     LogName,
+    Row,
     Subscribe,
 )
 from reclock.sql.queries.views import expand
 
 DESC = RelationDesc((Column("a", BIGINT, False), Column("b", array(TEXT))), key=("a",))
 GET = Get(StorageCollectionId(GlobalId("u4"), CollectionType.RECLOCKED, "bids"), "bids", DESC)
+
+
+def decoded(plan: plans.Plan) -> plans.Plan:
+    """What a replica reads."""
+    result: plans.Plan = wire.decode(wire.encode(plan, Plan), Plan)  # type: ignore[arg-type]
+    return result
 
 
 def planned() -> list[plans.Plan]:
@@ -91,7 +99,7 @@ def planned() -> list[plans.Plan]:
             plans.Frame(-1, 2, is_range=False),
         )
     ]
-    values = [
+    values: list[plans.Plan] = [
         counted,
         *framed,
         plans.Arrangement(GET),
@@ -120,7 +128,7 @@ def test_every_scalar() -> None:
     used = [*CORPUS.values(), scalars.Parameter(1, TEXT)]
     for scalar in used:
         plan = Filter(GET, (scalar,))
-        assert repr(wire.decode(wire.encode(plan, Plan), Plan)) == repr(plan)  # NaN equals nothing
+        assert repr(decoded(plan)) == repr(plan)  # NaN equals nothing
     assert {type(scalar) for scalar in used} >= {
         scalars.Call,
         scalars.Case,
@@ -152,12 +160,15 @@ def test_every_scalar() -> None:
 )
 def test_every_kind_of_constant(value: Any) -> None:
     literal = scalars.Literal(value, DOUBLE)
-    [found] = wire.decode(wire.encode(Filter(GET, (literal,)), Plan), Plan).predicates
+    plan = decoded(Filter(GET, (literal,)))
+    assert isinstance(plan, Filter)
+    [found] = plan.predicates
+    assert isinstance(found, scalars.Literal)
     assert (repr(found.value), type(found.value)) == (repr(value), type(value))
 
 
 def test_every_command() -> None:
-    commands = [
+    commands: list[ComputeCommand] = [
         CreateDataflow(Dataflow(GlobalId("u9"), "v", GET, DESC)),
         DropDataflow(GlobalId("u9")),
         AdvanceCatalogFrontier(Timestamp(7)),
@@ -198,13 +209,14 @@ def test_an_emission_carries_the_description_of_its_sink() -> None:
     registered = DeltaTarget("folder", TableRegistration(metastore, "n"))
     postgres = PostgresTarget(broker, "public", "t", ("a",))
     creator, index, previous = GlobalId("u7"), GlobalId("u8"), SinkInput(GET, (GlobalId("u6"),))
-    for target in (
+    targets: list[Target] = [
         DeltaTarget("folder"),
         registered,
         FilesTarget("folder", "CSV"),
         postgres,
         *kafka,
-    ):
+    ]
+    for target in targets:
         sink = SinkSpec(
             GlobalId("u9"), "k", GET, DESC, target, True, Timestamp(3), creator, (index,), previous
         )
@@ -251,9 +263,9 @@ def test_a_message_that_is_none_is_refused() -> None:
 
 def test_what_replicas_say_of_themselves() -> None:
     moment = dt.datetime(2026, 11, 21, 12, 30, 0, 123_000, tzinfo=dt.UTC)
-    rows = [("u1", 2**62, -0.5, True, None, moment), ("", 0, 1e300, False, "x", moment)]
+    rows: list[Row] = [("u1", 2**62, -0.5, True, None, moment), ("", 0, 1e300, False, "x", moment)]
     assert wire.decode_rows(wire.encode_rows(rows)) == rows
-    responses = [
+    responses: list[LogChanges | LogFailed] = [
         LogChanges("t1", tuple((row, diff) for row in rows for diff in (1, -2)), 5),
         LogFailed("t2", "gone"),
     ]

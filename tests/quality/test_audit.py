@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib.util import LazyLoader
 from pathlib import Path
@@ -79,7 +80,7 @@ PLANTED = {
 }
 
 
-def write_suite(folder: Path, source: str, *expectations: dict[str, object]) -> None:
+def write_suite(folder: Path, source: str, *expectations: Mapping[str, object]) -> None:
     folder.mkdir(exist_ok=True)
     suite_path(folder, source).write_text(
         json.dumps({"name": source, "expectations": expectations})

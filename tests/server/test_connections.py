@@ -485,13 +485,13 @@ def test_a_subscription_comes_as_it_becomes_known_until_it_is_canceled(
         with pytest.raises(errors.QueryCanceled):
             next(updates)
         with connection.cursor().copy("COPY (SUBSCRIBE followed) TO STDOUT") as copy:
-            assert sorted(copy.read_row()[1:] for _ in range(3)) == [
+            assert sorted((copy.read_row() or ())[1:] for _ in range(3)) == [
                 ("1", "1"),
                 ("1", "2"),
                 ("2", "-1"),
             ]
             other.execute("INSERT INTO followed VALUES (3)")
-            assert copy.read_row()[1:] == ("1", "3")
+            assert (copy.read_row() or ())[1:] == ("1", "3")
             connection.cancel_safe()
             with pytest.raises(errors.QueryCanceled):
                 copy.read_row()

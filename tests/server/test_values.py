@@ -6,6 +6,7 @@ import contextlib
 import json
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -83,9 +84,9 @@ def written(value: object, type: r.ScalarType, format: int) -> bytes | None:
 @pytest.mark.parametrize("type", VALUES, ids=str)
 def test_round_trip(type: r.ScalarType) -> None:
     @given(VALUES[type])
-    def back_again(value: object) -> None:
+    def back_again(value: Any) -> None:
         for format in FORMATS:
-            read = values.decode(written(value, type, format), type, format, UTC_CLOCK)
+            read: Any = values.decode(written(value, type, format), type, format, UTC_CLOCK)
             assert (float(np.float32(read)) if type == r.REAL else read) == value
 
     back_again()

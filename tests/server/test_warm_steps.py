@@ -194,7 +194,7 @@ def test_what_was_done_for_a_killed_task_is_in_the_log_of_its_retry(
         return told
 
     steps.start("key", "publish", {})
-    eventually(lambda: steps._running["key"].outcome is not None, "the outcome of the step")
+    eventually(lambda: steps._running["key"].outcome is not None)
     steps.start("key", "publish", {})  # the task that began it was killed
     assert lines() == [
         "published 2 rows",
@@ -214,7 +214,10 @@ def test_a_failure_keeps_its_detail_and_hint_and_a_bug_is_no_silence(
     monkeypatch.setattr(
         warm_steps,
         "STEPS",
-        {"unreachable": unreachable, "bug": lambda environment, *, tell: {}["no such key"]},
+        {
+            "unreachable": unreachable,
+            "bug": lambda environment, *, tell: dict[str, str]()["no such key"],
+        },
     )
     for step in ("unreachable", "bug"):
         ask(console, "POST", f"/steps/{step}", {"step": step, "arguments": {}})

@@ -4,7 +4,7 @@ under a new epoch."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -251,7 +251,7 @@ def test_the_errors_of_a_view_come_back(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def saved(tmp_path: Path) -> Iterator[Path]:
+def saved(tmp_path: Path) -> Path:
     """A backup of an environment whose table has one row; it has another one now, and a higher
     epoch."""
     home = tmp_path / "home"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from reclock.collections.marks import ConsensusMark, LakeMark, check
 from reclock.errors import StoreRolledBack
 from reclock.runtime.environment import Environment
 
-OPENINGS = [Environment.open, Environment.initialise]
+OPENINGS: list[Callable[..., Environment]] = [Environment.open, Environment.initialise]
 
 
 @pytest.fixture(autouse=True)
