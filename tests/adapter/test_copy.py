@@ -114,6 +114,58 @@ def test_rows_come_in_with_defaults_for_the_columns_left_out(session: Session) -
     assert rows_of(session) == [("1", "one", "1.01"), ("2", "None", "None"), ("3", "x,\ny", "2.00")]
 
 
+@pytest.mark.parametrize("data", [b'1,,\n2,"",""\n3,a,b\n', b'1,,""\n2,"","x""y"\n3,"a",b\n'])
+@pytest.mark.parametrize(
+    "options",
+    [
+        "FORMAT csv, FORCE_NULL(b, a)",
+        "FORMAT CSV, NULL '', FORCE_NULL (\"b\"), ENCODING 'utf-8'",
+        "FORMAT csv, FORCE_NOT_NULL (b)",
+        "FORMAT csv, FORCE_NOT_NULL (b), FORCE_NULL (b, c)",
+        "FORMAT csv, FORCE_NULL *",
+        "FORMAT csv, NULL 'a', FORCE_NULL (b), FORCE_NOT_NULL (c)",
+    ],
+)
+def test_columns_in_which_the_text_of_null_is_null_in_quotes_or_never(
+    session: Session, postgres: psycopg.Connection, options: str, data: bytes
+) -> None:
+    postgres.execute("CREATE TEMP TABLE forced (a int, b text, c text)")
+    try:
+        with postgres.cursor() as cursor:
+            with cursor.copy(f"COPY forced FROM STDIN WITH ({options})") as copy:
+                copy.write(data)
+            expected = cursor.execute("SELECT a, b, c FROM forced ORDER BY a").fetchall()
+    finally:
+        postgres.execute("DROP TABLE forced")
+    list(
+        session.execute("DROP TABLE IF EXISTS forced; CREATE TABLE forced (a int, b text, c text)")
+    )
+    copy_in(session, f"COPY forced FROM STDIN WITH ({options})", data)
+    rows = answer(session, "SELECT a, b, c FROM forced ORDER BY a").rows()
+    assert [tuple(row) for row in rows] == expected
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "CSV HEADER FORCE QUOTE b",
+        "WITH (FORMAT csv, HEADER, FORCE_QUOTE (b))",
+        "WITH (FORMAT csv, FORCE_QUOTE *)",
+        "CSV FORCE QUOTE *",
+    ],
+)
+def test_columns_that_are_always_quoted(
+    session: Session, postgres: psycopg.Connection, options: str
+) -> None:
+    query = """SELECT * FROM (VALUES (1, 'x'), (2, NULL), (3, 'a"b')) AS v (a, b) ORDER BY a"""
+    statement = f"COPY ({query}) TO STDOUT {options}"
+    with postgres.cursor() as cursor, cursor.copy(statement) as copy:
+        expected = b"".join(copy)
+    out = answer(session, statement)
+    assert isinstance(out, CopyOut)
+    assert lines_of(out) == expected
+
+
 def test_rows_go_out(session: Session) -> None:
     list(session.execute("INSERT INTO t VALUES (1, 'a\tb', 2), (2, NULL, 3)"))
     out = answer(session, "COPY t (a, b) TO STDOUT")
@@ -207,6 +259,13 @@ def test_a_copy_in_a_block_is_seen_by_it_and_committed_with_it(
         ("COPY t FROM STDIN WITH (QUOTE 'q')", "0A000"),
         ("COPY t FROM STDIN WITH (COLOUR red)", "22023"),
         ("COPY t FROM STDIN WITH (HEADER, HEADER)", "42601"),
+        ("COPY t FROM STDIN WITH (FORCE_NULL (a))", "0A000"),
+        ("COPY t FROM STDIN WITH (FORMAT binary, FORCE_NULL (a))", "0A000"),
+        ("COPY t FROM STDIN WITH (FORMAT csv, FORCE_QUOTE (a))", "0A000"),
+        ("COPY t TO STDOUT WITH (FORMAT csv, FORCE_NULL (a))", "0A000"),
+        ("COPY t FROM STDIN WITH (FORMAT csv, FORCE_NULL a)", "22023"),
+        ("COPY t FROM STDIN WITH (FORMAT csv, FORCE_NULL (z))", "42703"),
+        ("COPY t (a) FROM STDIN WITH (FORMAT csv, FORCE_NULL (b))", "42P10"),
         ("COPY t (z) FROM STDIN", "42703"),
         ("COPY nowhere FROM STDIN", "42P01"),
         ("COPY mz_sources FROM STDIN", "42501"),

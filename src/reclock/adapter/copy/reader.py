@@ -90,8 +90,8 @@ class CopyReader:
             ):
                 return None
             arrays = [
-                _values(text.chunk(0), column.type, self._clock)
-                for text, column in zip(texts.columns, self._columns, strict=True)
+                _values(_with_forced_nulls(text.chunk(0), i, format), column.type, self._clock)
+                for i, (text, column) in enumerate(zip(texts.columns, self._columns, strict=True))
             ]
         except (pa.ArrowInvalid, ReclockError):
             return None
@@ -141,6 +141,16 @@ def _is_plain(lines: bytes, format: LineFormat) -> bool:
     return quote not in lines or (
         format.escape == format.quote and _quoted(format).fullmatch(lines) is not None
     )
+
+
+def _with_forced_nulls(texts: pa.Array, position: int, format: LineFormat) -> pa.Array:
+    """As that of `text_format`, for all the fields of a column."""
+    is_null_text = pc.equal(texts, format.null)
+    if position in format.never_null:
+        texts = texts.fill_null(format.null)
+    if position in format.null_in_quotes:
+        texts = pc.if_else(is_null_text.fill_null(False), pa.scalar(None, pa.string()), texts)
+    return texts
 
 
 def _quoted(format: LineFormat) -> re.Pattern[bytes]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import pyarrow as pa
@@ -36,18 +37,24 @@ def encode(
     batch: pa.RecordBatch, types: Sequence[ScalarType], format: LineFormat, zone: str = UTC_NAME
 ) -> pa.LargeBinaryArray:
     """A line for each row, with the local times of the zone."""
-    write = _csv_fields_of if format.is_csv else _text_fields_of
-    fields = [
-        write(texts(column, type, zone), format).fill_null(format.null)
-        for column, type in zip(batch.columns, types, strict=True)
-    ]
+    fields = []
+    for position, (column, type) in enumerate(zip(batch.columns, types, strict=True)):
+        values = texts(column, type, zone)
+        if not format.is_csv:
+            written = _text_fields_of(values, format)
+        else:
+            written = _csv_fields_of(values, format, is_quoted=position in format.always_quoted)
+        fields.append(written.fill_null(format.null))
     parts = [part for field in fields for part in (format.delimiter, field)]
     return joined([*parts[1:], "\n"], batch.num_rows)
 
 
 def header(names: Sequence[str], format: LineFormat) -> pa.LargeBinaryArray:
+    """The line of the columns' names, which are quoted only where they must be."""
     return encode(
-        pa.record_batch([[name] for name in names], names=list(names)), [TEXT] * len(names), format
+        pa.record_batch([[name] for name in names], names=list(names)),
+        [TEXT] * len(names),
+        replace(format, always_quoted=frozenset()),
     )
 
 
@@ -59,12 +66,17 @@ def _text_fields_of(texts: pa.LargeStringArray, format: LineFormat) -> pa.LargeS
     return texts
 
 
-def _csv_fields_of(texts: pa.LargeStringArray, format: LineFormat) -> pa.LargeStringArray:
-    """CSV fields, quoted where they would be read differently otherwise."""
+def _csv_fields_of(
+    texts: pa.LargeStringArray, format: LineFormat, *, is_quoted: bool
+) -> pa.LargeStringArray:
+    """CSV fields, quoted all (``is_quoted``), or where they would be read differently otherwise."""
     quote, escape = format.quote, format.escape
-    is_word = pc.is_in(texts, pa.array([format.null, END_OF_DATA], pa.large_string()))
-    special = pc.match_substring_regex(texts, _one_of(quote + format.delimiter + "\n\r"))
-    must = pc.or_(is_word, special)
+    if is_quoted:
+        must = pc.is_valid(texts)
+    else:
+        is_word = pc.is_in(texts, pa.array([format.null, END_OF_DATA], pa.large_string()))
+        special = pc.match_substring_regex(texts, _one_of(quote + format.delimiter + "\n\r"))
+        must = pc.or_(is_word, special)
     if not must.true_count:
         return texts
     escaped = pc.replace_substring(texts, escape, escape * 2) if escape != quote else texts
@@ -150,7 +162,20 @@ class Records:
         record = record.removesuffix("\r")
         self._open = ""
         if not (self._format.has_header and self.line == 1):
-            yield _csv_fields(record, self._format, self.line)
+            yield _with_forced_nulls(_csv_fields(record, self._format, self.line), self._format)
+
+
+def _with_forced_nulls(fields: Fields, format: LineFormat) -> Fields:
+    """The fields of a record, with the text of NULL read as the options of its columns say."""
+    for position in format.never_null | format.null_in_quotes:
+        if position >= len(fields):
+            continue
+        if fields[position] is None:
+            if position in format.never_null:
+                fields[position] = format.null
+        elif position in format.null_in_quotes and fields[position] == format.null:
+            fields[position] = None
+    return fields
 
 
 def _text_fields(line: str, format: LineFormat) -> Fields:

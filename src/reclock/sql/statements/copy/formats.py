@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LineFormat:
-    """Rows are lines. ``null`` is the text of NULL. ``quote`` and ``escape`` are those of CSV."""
+    """Rows are lines. ``null`` is the text of NULL. ``quote`` and ``escape`` are those of CSV.
+
+    The other three are positions among the columns that are copied, also of CSV only: columns
+    whose values are always quoted, columns in which ``null`` is NULL even in quotes, and columns in
+    which it never is.
+    """
 
     is_csv: bool
     delimiter: str
@@ -15,6 +20,9 @@ class LineFormat:
     has_header: bool
     quote: str
     escape: str
+    always_quoted: frozenset[int] = frozenset()
+    null_in_quotes: frozenset[int] = frozenset()
+    never_null: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from reclock.errors import (
     InvalidColumnReference,
     InvalidOption,
     SqlSyntaxError,
+    UnknownColumn,
     UnsupportedSql,
     WrongObjectType,
 )
@@ -41,6 +42,7 @@ from reclock.sql.statements.tables.targets import target_columns
 from reclock.sql.syntax.consumption import tracked_copy
 
 _CHARACTERS = ("delimiter", "quote", "escape")
+_COLUMN_LISTS = ("force_quote", "force_null", "force_not_null")
 
 
 @plans(CopyStatement)
@@ -51,19 +53,14 @@ def plan_copy(
     files = node.args.get("files")
     if files is not None:
         return _to_files(files, _copied_query(node, catalog, session), catalog, session)
-    format = copy_format(node)
     if node.args.get("is_from"):
         table = table_named(node.this, catalog, session)
         positions = _copied_positions(columns, table)
-        return CopyFrom(
-            table.id,
-            table.name,
-            tuple(table.desc.columns[i] for i in positions),
-            positions,
-            format,
-            session.zone,
-        )
-    return CopyTo(_copied_query(node, catalog, session), format, session.zone)
+        copied = tuple(table.desc.columns[i] for i in positions)
+        format = copy_format(node, [column.name for column in copied], table.desc.names)
+        return CopyFrom(table.id, table.name, copied, positions, format, session.zone)
+    query = _copied_query(node, catalog, session)
+    return CopyTo(query, copy_format(node, query.desc.names), session.zone)
 
 
 def _copied_query(
@@ -183,15 +180,22 @@ def defaults(
     )
 
 
-def copy_format(node: CopyStatement) -> CopyFormat:
-    """The format that the options describe. Raises ``InvalidOption``, ``UnsupportedSql``,
-    ``SqlSyntaxError``."""
+def copy_format(
+    node: CopyStatement, copied: Sequence[str], of_table: Sequence[str] = ()
+) -> CopyFormat:
+    """The format that the options describe, for the columns ``copied``, which may be some of those
+    ``of_table``. Raises ``InvalidOption``, ``UnsupportedSql``, ``SqlSyntaxError``, ``UnknownColumn``,
+    ``InvalidColumnReference``."""
     options: dict[str, str | bool] = {}
+    column_lists: dict[str, exp.Expr] = {}
     for option in node.args.get("options") or ():
         name, value = fold(option.this), option.args["value"]
-        if name in options:
+        if name in options or name in column_lists:
             raise SqlSyntaxError("conflicting or redundant options", hint=f"{name} is given twice")
-        options[name] = _switch(value) if name == "header" else value.name
+        if name in _COLUMN_LISTS:
+            column_lists[name] = value
+        else:
+            options[name] = _switch(value) if name == "header" else value.name
     kind = str(options.pop("format", "text")).lower()
     if kind not in ("text", "csv", "binary"):
         raise InvalidOption(f'COPY format "{kind}" not recognized', hint="use text, csv or binary")
@@ -201,11 +205,13 @@ def copy_format(node: CopyStatement) -> CopyFormat:
     unknown = options.keys() - {"delimiter", "null", "header", "quote", "escape"}
     if unknown:
         raise InvalidOption(f'option "{min(unknown)}" not recognized')
-    if kind == "binary":
-        if options:
-            raise SqlSyntaxError(f"cannot specify {min(options).upper()} in BINARY mode")
-        return BinaryFormat()
     is_csv = kind == "csv"
+    if kind == "binary" and options:
+        raise SqlSyntaxError(f"cannot specify {min(options).upper()} in BINARY mode")
+    for name in column_lists:
+        _check_column_list(name, is_csv=is_csv, is_from=bool(node.args.get("is_from")))
+    if kind == "binary":
+        return BinaryFormat()
     if not is_csv and options.keys() & {"quote", "escape"}:
         raise UnsupportedSql("COPY QUOTE and ESCAPE require CSV mode")
     for name in _CHARACTERS:
@@ -223,7 +229,36 @@ def copy_format(node: CopyStatement) -> CopyFormat:
         bool(options.get("header", False)),
         quote,
         str(options.get("escape", quote)),
+        *(_positions(name, column_lists.get(name), copied, of_table) for name in _COLUMN_LISTS),
     )
+
+
+def _check_column_list(name: str, *, is_csv: bool, is_from: bool) -> None:
+    if not is_csv:
+        raise UnsupportedSql(f"COPY {name.upper()} requires CSV mode")
+    if is_from == (name == "force_quote"):
+        direction = "FROM" if is_from else "TO"
+        raise UnsupportedSql(f"COPY {name.upper()} cannot be used with COPY {direction}")
+
+
+def _positions(
+    option: str, columns: exp.Expr | None, copied: Sequence[str], of_table: Sequence[str]
+) -> frozenset[int]:
+    """The positions of the columns that the option names among those that are copied."""
+    if columns is None:
+        return frozenset()
+    if isinstance(columns, exp.Star):
+        return frozenset(range(len(copied)))
+    if not isinstance(columns, exp.Tuple):
+        raise InvalidOption(f'argument to option "{option}" must be a list of column names')
+    names = [fold(column) for column in columns.expressions]
+    for name in names:
+        if name in copied:
+            continue
+        if name not in of_table:
+            raise UnknownColumn(name)
+        raise InvalidColumnReference(f'{option.upper()} column "{name}" not referenced by COPY')
+    return frozenset(copied.index(name) for name in names)
 
 
 def _switch(value: exp.Expr) -> bool:

@@ -105,14 +105,30 @@ def _options(parser: StatementParser) -> list[nodes.WithOption]:
             name = exp.to_identifier(parser.last_token.text.lower())
             parser.accept_token(TokenType.ALIAS)
             options.append(nodes.WithOption(this=name, value=parser.text()))
+        elif phrase := parser.accept_first("FORCE QUOTE", "FORCE NOT NULL", "FORCE NULL"):
+            options.append(nodes.WithOption(this=_option_name(phrase), value=_columns(parser)))
         else:
             parser.raise_error("Expected an option of COPY")
     return options
 
 
+def _option_name(words: str) -> exp.Identifier:
+    return exp.to_identifier(words.lower().replace(" ", "_"))
+
+
+def _columns(parser: StatementParser) -> exp.Star | exp.Tuple:
+    if parser.accept_token(TokenType.STAR):
+        return exp.Star()
+    return exp.Tuple(expressions=parser.comma_list(StatementParser.name))
+
+
 def _option(parser: StatementParser) -> nodes.WithOption:
     name = parser.word("an option of COPY")
     parser.accept_token(TokenType.EQ)
+    if parser.sees_token(TokenType.STAR):
+        return nodes.WithOption(this=name, value=_columns(parser))
+    if parser.sees_token(TokenType.L_PAREN):
+        return nodes.WithOption(this=name, value=parser.wrapped(_columns))
     if not parser.token or parser.token.token_type in (TokenType.COMMA, TokenType.R_PAREN):
         return nodes.WithOption(this=name, value=exp.true())
     value = parser.string() or parser.boolean() or parser.word("a value")
