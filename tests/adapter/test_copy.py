@@ -277,6 +277,16 @@ def test_what_copy_refuses(session: Session, text: str, sqlstate: str) -> None:
     assert error.value.sqlstate == sqlstate
 
 
+def test_a_format_may_be_in_double_quotes(session: Session) -> None:
+    out = answer(session, 'COPY (SELECT 1 AS a) TO STDOUT (FORMAT "binary")')
+    assert isinstance(out, CopyOut)
+    assert out.is_binary
+    assert (
+        copy_in(session, "COPY t (a) FROM STDIN (FORMAT \"csv\", DELIMITER '|')", b"1\n")
+        == "COPY 1"
+    )
+
+
 def test_the_shell_copies_from_its_own_input(session: Session, monkeypatch, tmp_path: Path) -> None:
     from reclock.cli.output import Format
     from reclock.cli.shell import Shell

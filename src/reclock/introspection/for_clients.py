@@ -44,11 +44,16 @@ _ON = (
 )
 
 
+def _role_name(state: CatalogState, role_id: str, *, public: str) -> str:
+    """The name of the role, or ``public`` for the id that stands for every role."""
+    return public if role_id == PUBLIC_ROLE_ID else state.catalog.roles[role_id].name
+
+
 def _acls(state: CatalogState) -> Rows:
     snapshot = state.catalog
 
     def name(role_id: str) -> str:
-        return "" if role_id == PUBLIC_ROLE_ID else snapshot.roles[role_id].name
+        return _role_name(state, role_id, public="")
 
     def format_item(item: AclItem) -> str:
         return f"{name(item.grantee)}={item.privileges}/{name(item.grantor)}"
@@ -63,6 +68,20 @@ def _acls(state: CatalogState) -> Rows:
                 if catalog_object.privileges
                 else None,
             )
+
+
+def _relation_grants(state: CatalogState) -> Rows:
+    """Every privilege on a relation by itself, those that its owner has without a grant too."""
+    for owned in state.catalog.sorted(Kind.ITEM):
+        for item in shown_acl(owned):
+            for privilege in names(item.privileges):
+                yield (
+                    object_oid(owned.id),
+                    _role_name(state, item.grantor, public="PUBLIC"),
+                    _role_name(state, item.grantee, public="PUBLIC"),
+                    privilege,
+                    item.grantee == owned.owner_role_id,
+                )
 
 
 def _role_privileges(state: CatalogState) -> Rows:
@@ -299,6 +318,12 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
         "mz_acls",
         desc("kind", "oid", kind=TEXT, oid=OID, acl=array(TEXT)),
         catalog_rows=_acls,
+    ),
+    Builtin(
+        "mz_internal",
+        "mz_relation_grants",
+        desc(oid=OID, grantor=TEXT, grantee=TEXT, privilege=TEXT, is_owner=BOOLEAN),
+        catalog_rows=_relation_grants,
     ),
     Builtin(
         "mz_internal",

@@ -19,5 +19,7 @@ INFORMATION_SCHEMA: tuple[Builtin, ...] = (
         "sequences",
         "character_sets",
         "routines",
+        "table_privileges",
+        "role_table_grants",
     ),
 )

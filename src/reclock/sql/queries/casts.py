@@ -21,7 +21,7 @@ from reclock.sql.named_types import defined_domain
 from reclock.sql.queries.assignment import limited
 from reclock.sql.queries.catalog_functions import expression
 from reclock.sql.queries.coercion import cast, coerce, with_type_name
-from reclock.sql.queries.defined_calls import catalog_argument, catalog_call
+from reclock.sql.queries.defined_calls import catalog_argument, catalog_call, with_body
 from reclock.sql.queries.domains import in_domain
 from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar, typed
 from reclock.sql.queries.list_calls import written_as
@@ -105,10 +105,21 @@ def cast_to(value: Planned, target: ScalarType, context: ExprContext) -> TypedEx
         )
     if target == TEXT and value.type is not None and value.type.is_object_id and value.type != OID:
         return catalog_call(f"{value.type.name}_name", [value], context)
+    if target == array(TEXT) and value.type is not None and _has_names(value.type):
+        return with_body((value.type,), expression(_NAMES_OF_ELEMENTS), [value], context)
     result = cast(value, target)
     is_named = target.domain is None and result.type.domain is not None
     return with_type_name(result, target) if is_named else result
 
+
+def _has_names(type: ScalarType) -> bool:
+    """Whether it is a type of arrays of ids whose texts are the names of catalog objects."""
+    element = type.element if type.name is TypeName.ARRAY else None
+    return element is not None and element.is_object_id and element != OID
+
+
+_NAMES_OF_ELEMENTS = """CASE WHEN argument1 IS NOT NULL THEN ARRAY(
+    SELECT e.id::text FROM unnest(argument1) WITH ORDINALITY AS e (id, place) ORDER BY e.place) END"""
 
 _WORDS_OF_TIME = {
     "now": "now()",

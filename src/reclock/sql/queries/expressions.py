@@ -89,6 +89,7 @@ class ExprContext:
 
 SESSION_WORDS: dict[type[exp.Expr], str] = {
     exp.CurrentUser: "current_user",
+    exp.CurrentRole: "current_role",
     exp.SessionUser: "session_user",
     exp.CurrentCatalog: "current_catalog",
     exp.CurrentSchema: "current_schema",

@@ -62,6 +62,7 @@ _FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, ScalarType, Answer]] = 
     "current_schemas": ((BOOLEAN,), 1, array(TEXT), _schemas),
     "current_setting": ((TEXT, BOOLEAN), 1, TEXT, _setting),
     "current_user": ((), 0, TEXT, lambda session: session.current_user),
+    "current_role": ((), 0, TEXT, lambda session: session.current_user),
     "session_user": ((), 0, TEXT, lambda session: session.session_user),
     "mz_legacy_installation_id": ((), 0, TEXT, lambda session: session.installation_id),
     **dict.fromkeys(

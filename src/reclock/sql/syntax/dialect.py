@@ -55,7 +55,10 @@ class Reclock(Materialize):
 
         KEYWORDS: ClassVar[dict[str, TokenType]] = {
             word: kind
-            for word, kind in Materialize.Tokenizer.KEYWORDS.items()
+            for word, kind in [
+                *Materialize.Tokenizer.KEYWORDS.items(),
+                ("CURRENT_ROLE", TokenType.CURRENT_ROLE),
+            ]
             if kind is not TokenType.COMMAND and word not in _ONLY_NAMES
         }
 

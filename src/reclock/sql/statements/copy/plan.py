@@ -194,8 +194,10 @@ def copy_format(
             raise SqlSyntaxError("conflicting or redundant options", hint=f"{name} is given twice")
         if name in _COLUMN_LISTS:
             column_lists[name] = value
+        elif name == "header":
+            options[name] = _switch(value)
         else:
-            options[name] = _switch(value) if name == "header" else value.name
+            options[name] = fold(value) if isinstance(value, exp.Identifier) else value.name
     kind = str(options.pop("format", "text")).lower()
     if kind not in ("text", "csv", "binary"):
         raise InvalidOption(f'COPY format "{kind}" not recognized', hint="use text, csv or binary")
