@@ -23,3 +23,4 @@ SELECT E'a\nb' ~ 'a.b', E'a\nb' ~ '^b', E'a\nb' ~ 'a$', E'b\n' ~ 'b$', E'a\nb' ~
 SELECT s, p, s ~ p, s ~* p, s !~ p FROM (VALUES ('abc', 'B'), (E'a\nb', 'a.b'), ('x', NULL)) AS v(s, p)
 SELECT 'one two' SIMILAR TO '%(o|z)_t%', E'a\nb' SIMILAR TO 'a_b', 'a.b' NOT SIMILAR TO 'a.b', 'axb' SIMILAR TO 'a.b'
 SELECT regexp_match('One two', '(?i)oN(.)'), regexp_replace('aXbx', '(?i)x', '-', 'g'), regexp_count('aAa', '(?c)a', 1, 'i'), regexp_split_to_array('a1B2c', '(?i)[b\d]')
+SELECT b, b ~ ('(' || '[a-m]+' || ')'), (regexp_match(b, '(' || '([a-z]+)' || ')'))[2], 'a' || 'b' || b, '[' || NULL || ']' FROM t

@@ -1,4 +1,5 @@
-"""Arithmetic of moments and intervals that are constants, done when a statement is planned."""
+"""Arithmetic of moments and intervals that are constants, and texts that are put together of
+constants, computed when a statement is planned."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from collections.abc import Sequence
 from datetime import date, datetime
 
 from reclock.algebra.intervals import Interval, between, shifted
-from reclock.algebra.relations import DATE, TIMESTAMP, TypeName
+from reclock.algebra.relations import DATE, TEXT, TIMESTAMP, TypeName
 from reclock.plan.scalars import Call, Cast, Literal
 from reclock.sql.queries.planned import TypedExpr
 
@@ -15,6 +16,8 @@ Moment = datetime | Interval
 
 def folded(call: Call[TypedExpr]) -> TypedExpr:
     """The constant that ``call`` computes, or ``call`` itself if the engine must compute it."""
+    if call.function == "concat" and call.type == TEXT:
+        return _joined(call)
     if call.function not in ("+", "-", "negate") or not _is_of_time(call.type.name):
         return call
     values = [value for value in map(_constant, call.arguments) if value is not None]
@@ -27,6 +30,15 @@ def folded(call: Call[TypedExpr]) -> TypedExpr:
     if value is None or (isinstance(value, Interval) and not value.fits()):
         return call
     return Literal(value, call.type)
+
+
+def _joined(call: Call[TypedExpr]) -> TypedExpr:
+    parts = []
+    for argument in call.arguments:
+        if not isinstance(argument, Literal) or not isinstance(argument.value, str):
+            return call
+        parts.append(argument.value)
+    return Literal("".join(parts), TEXT)
 
 
 def comparable_moments(operands: Sequence[TypedExpr]) -> Sequence[TypedExpr]:
