@@ -6,6 +6,7 @@ STAMP := $(VENV)/.installed
 JARS := $(VENV)/share/reclock/jars/.fetched
 DEMO_HOME ?= demo-home
 TEST_PROCESSES ?= 3
+COLLECTED = ($(BIN)/pytest --collect-only -p no:terminalreporter || $(BIN)/pytest -qq --collect-only)
 TYPES = $(BIN)/mypy & $(BIN)/mypy --config-file tests/mypy.ini && wait $$!
 UNIT_TESTS := $(addprefix tests/,structure consensus oracle sql reclocking connectors formats)
 
@@ -45,8 +46,7 @@ check: setup ## lint, types, import contracts, that every test is found, unit te
 	$(BIN)/ruff format --check .
 	$(TYPES)
 	$(BIN)/lint-imports
-	$(BIN)/pytest --collect-only -p no:terminalreporter || $(BIN)/pytest -qq --collect-only
-	$(BIN)/pytest -q -x -n 2 --dist loadfile -m "not spark and not airflow and not servers" --malformed 500 $(UNIT_TESTS)
+	$(COLLECTED) & $(BIN)/pytest -q -x -n 2 --dist loadfile -m "not spark and not airflow and not servers" --malformed 500 $(UNIT_TESTS) && wait $$!
 
 test: setup ## everything CI runs
 	$(BIN)/ruff check .

@@ -184,9 +184,16 @@ TOGETHER = {
         "tests/airflow/test_plugin.py",
         "tests/airflow/test_provider.py",
     ),
+    "syntax trees": (
+        "tests/structure/test_closed_types.py",
+        "tests/structure/test_failpoints.py",
+        "tests/structure/test_names.py",
+        "tests/structure/test_names_in_messages.py",
+        "tests/structure/test_packaging.py",
+    ),
 }
-"""Files that one process executes, since starting what they need takes longer than most of their
-tests."""
+"""Files that one process executes, since starting or parsing what they need takes longer than most
+of their tests."""
 
 
 class _SchedulerOfFiles(LoadFileScheduling):

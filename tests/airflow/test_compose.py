@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 import yaml
-from airflow.api_fastapi.core_api.datamodels.monitor import HealthInfoResponse
 from jsonschema.validators import validator_for
 
 from reclock.config import Settings
@@ -155,6 +154,8 @@ def test_the_probes_ask_for_components_that_airflow_knows(
         for name, service in services.items()
         if name.startswith("airflow-")
     ]
+    from airflow.api_fastapi.core_api.datamodels.monitor import HealthInfoResponse
+
     fields = set(HealthInfoResponse.model_fields)
     assert fields == {probe[-1] for probe in probes}
     assert all(probe[-2].endswith(":8080/api/v2/monitor/health") for probe in probes)

@@ -18,7 +18,6 @@ from reclock.adapter.query.overview import docs_folder
 from reclock.adapter.session.session import Session
 from reclock.ingest.payload import Step
 from reclock.introspection.page import FOLLOW_THEME
-from reclock.quality.docs import render_index
 from reclock.runtime.environment import Environment
 from reclock.server.pages import HtmlPage, Pages
 
@@ -179,6 +178,8 @@ def test_the_only_script_that_a_page_may_run_is_its_own(
 def test_the_data_docs_lead_back_to_the_overview(environment: Environment, pages: Pages) -> None:
     folder = docs_folder(environment)
     folder.mkdir()
+    from reclock.quality.docs import render_index  # Great Expectations: two seconds
+
     (folder / "index.html").write_text(render_index([]))
     page = pages.get("data-docs/index.html", "ann").html
     assert '<header class="bar"><a href="/overview">' in page
