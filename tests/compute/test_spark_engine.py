@@ -185,7 +185,7 @@ def test_what_is_cancelled_before_its_first_job_begins_none(
 def test_what_is_cancelled_as_its_first_job_begins_ends(
     engine: SparkEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer = run_plan(engine, counted(crossed(get(), 7)))
+    answer = run_plan(engine, counted(crossed(get(), 4)))
     check = SparkRows._check
 
     def cancelled_after(self: SparkRows) -> None:
@@ -220,7 +220,7 @@ def test_a_partition_is_larger_than_the_memory_of_spark(tmp_path: Path) -> None:
 
         settings = Settings(spark_driver_memory="600m", spark_master="local[1]")
         session, waiting = start(settings), spool(settings)
-        frame = session.range(0, 1_000_000, 1, 1).selectExpr("id", "repeat(sha2(CAST(id AS STRING), 256), 16)")
+        frame = session.range(0, 700_000, 1, 1).selectExpr("id", "repeat(sha2(CAST(id AS STRING), 256), 16)")
         found = SparkRows(session, "large", None, lambda: waiting).of(frame)
         print(sum(batch.num_rows for batch in found if batch.nbytes))
         """
@@ -231,4 +231,4 @@ def test_a_partition_is_larger_than_the_memory_of_spark(tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    assert int(process.stdout) == 1_000_000
+    assert int(process.stdout) == 700_000
