@@ -8,7 +8,6 @@ from fixtures.plans import aggregate, call, desc_of, get
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import BIGINT, TEXT, UUID, Column, RelationDesc
 from reclock.compute.narrowing import narrowed
-from reclock.compute.rendering import list_nodes
 from reclock.plan.relational import (
     Distinct,
     Filter,
@@ -22,6 +21,7 @@ from reclock.plan.relational import (
     Union,
 )
 from reclock.plan.scalars import ColumnRef
+from reclock.plan.traversal import nodes_of
 
 ORDERS, LINES = (StorageCollectionId(GlobalId(id)) for id in ("u1", "u2"))
 ORDER = RelationDesc(
@@ -32,9 +32,7 @@ LINE = RelationDesc(tuple(Column(name, BIGINT) for name in ("line_order", "amoun
 
 def _reads(plan: Plan) -> dict[str, list[str]]:
     """The columns of each collection that the plan reads."""
-    nodes: dict[int, Plan] = {}
-    list_nodes(plan, nodes)
-    return {node.name: list(node.desc.names) for node in nodes.values() if isinstance(node, Get)}
+    return {node.name: list(node.desc.names) for node in nodes_of(plan) if isinstance(node, Get)}
 
 
 def test_collections_and_joins_have_only_what_is_read() -> None:
@@ -65,18 +63,14 @@ def test_what_nothing_reads_is_not_computed() -> None:
     plan = narrowed(Project(mapped, (4,), desc_of(BIGINT)))
     [read] = _reads(plan).values()
     assert read == ["line_order"]
-    nodes: dict[int, Plan] = {}
-    list_nodes(plan, nodes)
-    assert [len(node.scalars) for node in nodes.values() if isinstance(node, Map)] == [1]
+    assert [len(node.scalars) for node in nodes_of(plan) if isinstance(node, Map)] == [1]
 
 
 def test_a_node_with_two_readers_stays_one_with_what_either_reads() -> None:
     lines = get(LINES, LINE)
     first, second = Project(lines, (0,), desc_of(BIGINT)), Project(lines, (1,), desc_of(BIGINT))
     plan = narrowed(Union((first, second), desc_of(BIGINT)))
-    nodes: dict[int, Plan] = {}
-    list_nodes(plan, nodes)
-    [read] = [node for node in nodes.values() if isinstance(node, Get)]
+    [read] = [node for node in nodes_of(plan) if isinstance(node, Get)]
     assert read.desc.names == ("line_order", "amount")
 
 

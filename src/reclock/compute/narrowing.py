@@ -13,7 +13,7 @@ from functools import cached_property, singledispatch
 from typing import Any
 
 from reclock.algebra.relations import RelationDesc
-from reclock.compute.rendering import list_nodes, required_columns
+from reclock.compute.rendering import required_columns
 from reclock.plan.build import project
 from reclock.plan.calls import node_scalars
 from reclock.plan.equality import EqualPlans
@@ -41,6 +41,7 @@ from reclock.plan.relational import (
 )
 from reclock.plan.scalar_trees import is_random, move_columns
 from reclock.plan.scalars import Aggregate
+from reclock.plan.traversal import nodes_by_id
 
 _COMPUTING = (Join, Reduce, Distinct, TopK, Window, Except, Intersect)
 
@@ -54,8 +55,7 @@ def narrowed(plan: Plan, *, is_read: bool = False) -> Plan:
     engine reads and filters a collection twice faster than it stores the rows in between. Plans
     with a recursion are returned as they are.
     """
-    nodes: dict[int, Plan] = {}
-    list_nodes(plan, nodes)
+    nodes = nodes_by_id(plan)
     if any(isinstance(node, RecursiveUnion | MutualRecursion) for node in nodes.values()):
         return plan
     required = required_columns(plan, nodes)

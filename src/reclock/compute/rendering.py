@@ -30,6 +30,7 @@ from reclock.plan.relational import (
 from reclock.plan.scalars import Scalar
 from reclock.plan.temporal import at_time, is_temporal
 from reclock.plan.totality import could_error
+from reclock.plan.traversal import nodes_by_id, parts_computed_once
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +83,7 @@ def render(
     The names of relations that loops make begin with ``scratch``.
     """
     plan = at_time(plan, as_of)
-    nodes: dict[int, Plan] = {}
-    list_nodes(plan, nodes)
+    nodes = nodes_by_id(plan)
     rendering = Rendering(
         engine, as_of, relations, required_columns(plan, nodes), pushed_predicates(nodes), scratch
     )
@@ -94,6 +94,7 @@ def render(
     in_steps = {key for step in steps.values() for key in step}
     invariants = {key: _invariants(nodes[key], step, names) for key, step in steps.items()}
     computed_once = {name for names_read in invariants.values() for name in names_read}
+    computed_once |= {names[key] for key in parts_computed_once(plan)}
     expressions: list[str] = []
     loops: list[Loop] = []
     counters: list[str] = []
@@ -124,9 +125,8 @@ def render(
 
 
 def _step_nodes(union: RecursiveUnion) -> dict[int, Plan]:
-    """The nodes that each iteration computes again, in the order of ``list_nodes``."""
-    nodes: dict[int, Plan] = {}
-    list_nodes(union.step, nodes)
+    """The nodes that each iteration computes again, inputs before their readers."""
+    nodes = nodes_by_id(union.step)
     return {key: node for key, node in nodes.items() if union.id in work_tables(node)}
 
 
@@ -255,14 +255,6 @@ def comparison(
         "sum(n) <> 0"
     )
     return EngineStatement(sql, tuple(loops), tuple(counters))
-
-
-def list_nodes(node: Plan, nodes: dict[int, Plan]) -> None:
-    """Every node once, inputs before their readers."""
-    if id(node) not in nodes:
-        for child in inputs(node):
-            list_nodes(child, nodes)
-        nodes[id(node)] = node
 
 
 def required_columns(plan: Plan, nodes: Mapping[int, Plan]) -> dict[int, frozenset[int]]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from reclock.plan.relational import Filter, FlatMap, Join, Map, Plan, Reduce, inputs, with_inputs
+from reclock.plan.relational import Filter, FlatMap, Join, Map, Plan, Reduce
 from reclock.plan.scalar_trees import rewrite, walk
 from reclock.plan.scalars import Aggregate, Call, Scalar
+from reclock.plan.traversal import rewritten
 
 
 def has_call(scalar: Scalar, is_meant: Callable[[Call], bool]) -> bool:
@@ -20,25 +21,11 @@ def replace_calls(
 ) -> Plan:
     """``plan`` with ``answer`` in the place of each such call. A node that several nodes read stays
     one node, and the plan itself is returned if it has none."""
-    return _replaced(plan, is_meant, answer, {})
-
-
-def _replaced(
-    plan: Plan,
-    is_meant: Callable[[Call], bool],
-    answer: Callable[[Call], Scalar],
-    results: dict[int, Plan],
-) -> Plan:
-    if id(plan) not in results:
-        results[id(plan)] = _with_answers(plan, is_meant, answer, results)
-    return results[id(plan)]
+    return rewritten(plan, lambda node: _with_answers(node, is_meant, answer))
 
 
 def _with_answers(
-    plan: Plan,
-    is_meant: Callable[[Call], bool],
-    answer: Callable[[Call], Scalar],
-    results: dict[int, Plan],
+    plan: Plan, is_meant: Callable[[Call], bool], answer: Callable[[Call], Scalar]
 ) -> Plan:
     def ask(part: Scalar) -> Scalar | None:
         return answer(part) if isinstance(part, Call) and is_meant(part) else None
@@ -46,9 +33,6 @@ def _with_answers(
     def scalars(parts: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
         return tuple(rewrite(part, ask) for part in parts)
 
-    below = [_replaced(part, is_meant, answer, results) for part in inputs(plan)]
-    if any(new is not old for new, old in zip(below, inputs(plan), strict=True)):
-        plan = with_inputs(plan, below)
     if not any(has_call(scalar, is_meant) for scalar in node_scalars(plan)):
         return plan
     match plan:

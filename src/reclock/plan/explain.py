@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
@@ -37,6 +38,7 @@ from reclock.plan.relational import (
     inputs,
 )
 from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter, Scalar
+from reclock.plan.traversal import parts_computed_once
 
 _INFIX = {
     "+",
@@ -65,9 +67,10 @@ _POSTFIX = {"is_null": "is null", "is_true": "is true", "is_false": "is false"}
 def explain(plan: Plan, finishing: Finishing | None = None) -> str:
     """The plan as an indented tree.
 
-    A name that several columns of a row share is written with its position: ``day#3``.
+    A name that several columns of a row share is written with its position: ``day#3``. A part that
+    is computed once for many readers is printed where it is read first.
     """
-    lines = list(_tree(plan, 0))
+    lines = [f"{'  ' * depth}{line}" for depth, line in _lines(_described(plan), 0)]
     if finishing is not None and finishing != Finishing():
         lines = [
             f"Finish {_finishing(finishing, plan.desc.names)}",
@@ -79,19 +82,46 @@ def explain(plan: Plan, finishing: Finishing | None = None) -> str:
 def explain_tree(plan: Plan, finishing: Finishing | None = None) -> dict[str, Any]:
     """The plan as nested nodes with PostgreSQL's keys: ``Node Type``, and the inputs in ``Plans``.
     What else `explain` prints of a node is its ``Detail``."""
+    tree = _as_json(_described(plan))
     if finishing is not None and finishing != Finishing():
         detail = _finishing(finishing, plan.desc.names)
-        return {"Node Type": "Finish", "Detail": detail, "Plans": [explain_tree(plan)]}
-    type, _, detail = describe(plan).partition(" ")
-    plans = [explain_tree(child) for child in inputs(plan)]
-    node: dict[str, Any] = {"Node Type": type, "Detail": detail, "Plans": plans}
-    return {key: value for key, value in node.items() if value}
+        return {"Node Type": "Finish", "Detail": detail, "Plans": [tree]}
+    return tree
 
 
-def _tree(plan: Plan, depth: int) -> Iterator[str]:
-    yield "  " * depth + describe(plan)
-    for child in inputs(plan):
-        yield from _tree(child, depth + 1)
+@dataclass(frozen=True, slots=True)
+class _Described:
+    """The line of a node, and what is below it."""
+
+    line: str
+    below: list[_Described]
+
+
+def _described(plan: Plan) -> _Described:
+    once, numbers = parts_computed_once(plan), dict[int, int]()
+
+    def describe_below(node: Plan) -> _Described:
+        if id(node) in numbers:
+            return _Described(f"Part {numbers[id(node)]}, as above", [])
+        line = describe(node)
+        if id(node) in once and not isinstance(node, Get):
+            numbers[id(node)] = len(numbers) + 1
+            line += f" [part {numbers[id(node)]}]"
+        return _Described(line, [describe_below(part) for part in inputs(node)])
+
+    return describe_below(plan)
+
+
+def _lines(node: _Described, depth: int) -> Iterator[tuple[int, str]]:
+    yield depth, node.line
+    for part in node.below:
+        yield from _lines(part, depth + 1)
+
+
+def _as_json(node: _Described) -> dict[str, Any]:
+    type, _, detail = node.line.partition(" ")
+    shown = {"Node Type": type, "Detail": detail, "Plans": [_as_json(part) for part in node.below]}
+    return {key: value for key, value in shown.items() if value}
 
 
 def describe(plan: Plan) -> str:

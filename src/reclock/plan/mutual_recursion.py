@@ -19,6 +19,7 @@ from reclock.plan.relational import (
     with_inputs,
     work_tables,
 )
+from reclock.plan.traversal import nodes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +63,14 @@ def renamed(plan: Plan, desc: RelationDesc) -> Project:
 
 
 def has_blocks(plan: Plan) -> bool:
-    return isinstance(plan, MutualRecursion) or any(map(has_blocks, inputs(plan)))
+    return any(isinstance(node, MutualRecursion) for node in nodes_of(plan))
 
 
 def without_blocks(plan: Plan, blocks: dict[RecursiveBlock, str]) -> Plan:
     """The plan with a table in place of each binding. The blocks that it reads, with the prefix of
     their tables, are added to ``blocks``."""
+    if not has_blocks(plan):
+        return plan
     if not isinstance(plan, MutualRecursion):
         return with_inputs(plan, [without_blocks(part, blocks) for part in inputs(plan)])
     block = RecursiveBlock(

@@ -426,13 +426,15 @@ def row_limit(plan: Plan, finishing: Finishing) -> int | None:
 def collections(plan: Plan) -> frozenset[StorageCollectionId]:
     """Every collection the plan reads."""
     read: set[StorageCollectionId] = set()
-    waiting = [plan]
+    waiting, seen = [plan], {id(plan)}
     while waiting:
         part = waiting.pop()
         if isinstance(part, Get):
             read.add(part.collection)
-        else:
-            waiting += inputs(part)
+        for below in inputs(part):
+            if id(below) not in seen:
+                seen.add(id(below))
+                waiting.append(below)
     return frozenset(read)
 
 

@@ -6,7 +6,6 @@ or no longer do, without any change of the inputs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from reclock.algebra.relations import BIGINT, BOOLEAN
@@ -17,6 +16,7 @@ from reclock.plan.calls import has_call, node_scalars, replace_calls
 from reclock.plan.relational import Distinct, Filter, Plan, inputs, work_tables
 from reclock.plan.scalar_trees import rewrite
 from reclock.plan.scalars import Call, Cast, Literal, Scalar
+from reclock.plan.traversal import nodes_of
 
 NOW = "mz_now"
 
@@ -44,7 +44,7 @@ def is_temporal(scalar: Scalar) -> bool:
 
 def reads_now(plan: Plan) -> bool:
     """Whether a scalar of the plan depends on the time."""
-    return any(map(is_temporal, node_scalars(plan))) or any(map(reads_now, inputs(plan)))
+    return any(any(map(is_temporal, node_scalars(node))) for node in nodes_of(plan))
 
 
 def at_time(plan: Plan, at: Timestamp) -> Plan:
@@ -63,7 +63,7 @@ def conditions_with(predicates: tuple[Scalar, ...], now: Scalar) -> tuple[Scalar
 
 def check_maintainable(plan: Plan) -> None:
     """Raises ``UnsupportedSql`` if an index, a subscription or a sink could not follow the time."""
-    if any(_uses_badly(node) for node in _nodes(plan)):
+    if any(_uses_badly(node) for node in nodes_of(plan)):
         raise UnsupportedSql(
             "this use of mz_now() is not supported where changes are followed",
             detail=(
@@ -86,7 +86,7 @@ def moments_after(plan: Plan, at: Timestamp) -> Plan | None:
     condition is above another one.
     """
     parts = []
-    for node in _nodes(plan):
+    for node in nodes_of(plan):
         if not isinstance(node, Filter) or not is_temporal_filter(node):
             continue
         others = [predicate for predicate in node.predicates if not is_temporal(predicate)]
@@ -122,18 +122,12 @@ def is_temporal_filter(node: Plan) -> bool:
 def are_nested(plan: Plan) -> bool:
     """Whether a temporal condition is above another one."""
     return any(
-        is_temporal_filter(node) and any(map(reads_now, inputs(node))) for node in _nodes(plan)
+        is_temporal_filter(node) and any(map(reads_now, inputs(node))) for node in nodes_of(plan)
     )
 
 
 def _is_now(call: Call) -> bool:
     return call.function == NOW
-
-
-def _nodes(plan: Plan) -> Iterator[Plan]:
-    yield plan
-    for part in inputs(plan):
-        yield from _nodes(part)
 
 
 def _compared(value: Scalar, operator: str, bound: int) -> Call:

@@ -31,6 +31,7 @@ from reclock.compute.steps.new_rows import continued_recursion
 from reclock.compute.steps.writer import RESULT, result_projections
 from reclock.plan.mutual_recursion import RecursiveBlock, renamed
 from reclock.plan.relational import Get, Plan, inputs, with_inputs
+from reclock.plan.traversal import nodes_of
 
 
 @dataclass(slots=True)
@@ -145,9 +146,8 @@ def _stored(previous_result: PreviousResult) -> Input:
 
 
 def _gets(plan: Plan, changed: frozenset[StorageCollectionId]) -> list[Get]:
-    if isinstance(plan, Get):
-        return [plan] if plan.collection in changed else []
-    return [get for part in inputs(plan) for get in _gets(part, changed)]
+    gets = [node for node in nodes_of(plan) if isinstance(node, Get)]
+    return [get for get in gets if get.collection in changed]
 
 
 def _replaced(plan: Plan, node: Plan, other: Plan) -> Plan:

@@ -19,11 +19,10 @@ from reclock.plan.relational import (
     JoinKind,
     Plan,
     Reduce,
-    inputs,
-    with_inputs,
 )
 from reclock.plan.scalars import Aggregate, ColumnRef, Literal, Scalar
 from reclock.plan.totality import could_error
+from reclock.plan.traversal import rewritten
 
 _IGNORES_COPIES = ("min", "max", "bool_and", "bool_or")
 
@@ -34,7 +33,7 @@ def over_distinct_arguments(plan: Plan) -> Plan:
 
     Other aggregates beside them are computed apart. A node that several nodes read stays one node.
     """
-    return _rewritten(plan, {})
+    return rewritten(plan, _split)
 
 
 def over_arguments(
@@ -52,18 +51,9 @@ def ignores_copies(aggregate: Aggregate) -> bool:
     )
 
 
-def _rewritten(plan: Plan, results: dict[int, Plan]) -> Plan:
-    if id(plan) not in results:
-        parts = [_rewritten(part, results) for part in inputs(plan)]
-        is_same = all(part is old for part, old in zip(parts, inputs(plan), strict=True))
-        node = plan if is_same else with_inputs(plan, parts)
-        results[id(plan)] = _split(node) if isinstance(node, Reduce) and not node.group_by else node
-    return results[id(plan)]
-
-
-def _split(node: Reduce) -> Plan:
+def _split(node: Plan) -> Plan:
     """The node with those of its aggregates apart that can be computed from different values."""
-    if isinstance(node.input, Distinct):
+    if not isinstance(node, Reduce) or node.group_by or isinstance(node.input, Distinct):
         return node
     places = [place for place, aggregate in enumerate(node.aggregates) if _is_movable(aggregate)]
     remaining_places = [place for place in range(len(node.aggregates)) if place not in places]

@@ -21,7 +21,6 @@ from reclock.algebra.relations import Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute.engines.engine import CollectionInput, Engine, Inputs, TableInput
 from reclock.compute.reads.peeks import bytes_to_read
-from reclock.compute.rendering import list_nodes
 from reclock.errors import EvaluationError, ReclockError
 from reclock.plan.properties import could_fail
 from reclock.plan.relational import (
@@ -40,6 +39,7 @@ from reclock.plan.relational import (
     with_inputs,
     work_tables,
 )
+from reclock.plan.traversal import nodes_by_id, nodes_of
 
 _log = structlog.get_logger(__name__)
 
@@ -141,7 +141,7 @@ class _Search:
         return True
 
     def result(self) -> FailingRow | None:
-        self.nodes = _nodes(self.plan)
+        self.nodes = nodes_of(self.plan)
         for candidates in [*self._rows(), *self._groups()]:
             try:
                 if (value_failure := self._find(candidates)) is not None:
@@ -292,19 +292,12 @@ def _is_unordered(type: pa.DataType) -> bool:
     return bool(pa.types.is_nested(type))
 
 
-def _nodes(plan: Plan) -> list[Plan]:
-    """Every node once, inputs before what reads them."""
-    nodes: dict[int, Plan] = {}
-    list_nodes(plan, nodes)
-    return list(nodes.values())
-
-
 def _replaced(plan: Plan, target: Plan, by: Plan) -> Plan:
     """The plan with ``by`` in the place of ``target``, one of its nodes."""
     replaced: dict[int, Plan] = {}
-    for node in _nodes(plan):
+    for key, node in nodes_by_id(plan).items():
         children = [replaced[id(child)] for child in inputs(node)]
-        replaced[id(node)] = by if node is target else with_inputs(node, children)
+        replaced[key] = by if node is target else with_inputs(node, children)
     return replaced[id(plan)]
 
 

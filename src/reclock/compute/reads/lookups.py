@@ -37,11 +37,12 @@ from reclock.compute.reads.columns import (
     is_computable,
     is_computable_aggregate,
 )
-from reclock.compute.rendering import list_nodes, pushed_predicates, visible
+from reclock.compute.rendering import pushed_predicates, visible
 from reclock.plan.relational import Filter, Finishing, Get, Map, Plan, Project, Reduce
 from reclock.plan.scalar_trees import rewrite
 from reclock.plan.scalars import Aggregate, Call, Cast, ColumnRef, Literal, Scalar
 from reclock.plan.totality import could_error
+from reclock.plan.traversal import nodes_by_id
 
 NAME = "memory"
 
@@ -185,8 +186,7 @@ def _rows(
 def point_lookups(plan: Plan) -> Iterator[tuple[Get, int, Values]]:
     """Each collection that is read once, with a column whose values the plan names, preferably one
     of the key."""
-    nodes: dict[int, Plan] = {}
-    list_nodes(plan, nodes)
+    nodes = nodes_by_id(plan)
     reads = [node for node in nodes.values() if isinstance(node, Get)]
     predicates = pushed_predicates(nodes)
     for get in reads:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from reclock.compute import rendering
 from reclock.compute.narrowing import narrowed
 from reclock.compute.operators.join import matched_rows, sides_to_count
 from reclock.compute.operators.partial_aggregates import partial_aggregates
 from reclock.compute.steps.kept_rows import over_kept_rows
 from reclock.plan.relational import Join, Plan
 from reclock.plan.temporal import reads_now
+from reclock.plan.traversal import nodes_of
 
 
 def shares_groups(plan: Plan, other: Plan) -> bool:
@@ -20,10 +20,9 @@ def shares_groups(plan: Plan, other: Plan) -> bool:
 
 
 def _kept_nodes(plan: Plan) -> list[Plan]:
-    nodes: dict[int, Plan] = {}
-    rendering.list_nodes(narrowed(over_kept_rows(plan)), nodes)
-    kept = [node for node in nodes.values() if partial_aggregates(node) is not None]
-    for node in nodes.values():
+    nodes = nodes_of(narrowed(over_kept_rows(plan)))
+    kept = [node for node in nodes if partial_aggregates(node) is not None]
+    for node in nodes:
         if isinstance(node, Join):
             kept += [matched_rows(node, side) for side in sides_to_count(node)]
     return kept

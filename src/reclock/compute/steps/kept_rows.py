@@ -6,11 +6,11 @@ the previous result, they are computed again: from an arrangement of the rows, n
 
 from __future__ import annotations
 
-from reclock.compute import rendering
 from reclock.compute.operators import has_delta
 from reclock.compute.operators.distinct_arguments import over_arguments, over_distinct_arguments
 from reclock.compute.steps.writer import result_projections
 from reclock.plan.relational import Arrangement, Plan, Reduce, TopK, Window, inputs, with_inputs
+from reclock.plan.traversal import nodes_by_id
 
 
 def over_kept_rows(plan: Plan, *, is_kept: bool = True) -> Plan:
@@ -23,8 +23,7 @@ def over_kept_rows(plan: Plan, *, is_kept: bool = True) -> Plan:
     if not is_kept:
         return plan
     shown = result_projections(plan, plan.desc)
-    nodes: dict[int, Plan] = {}
-    rendering.list_nodes(plan, nodes)
+    nodes = nodes_by_id(plan)
     arranged: dict[int, Plan] = {}
     for key, node in nodes.items():
         over_parts = with_inputs(node, [arranged[id(part)] for part in inputs(node)])
@@ -36,8 +35,7 @@ def operators_without_rule(plan: Plan, *, is_kept: bool = True) -> list[Plan]:
     """The operators of the plan for which it is recomputed at each refresh."""
     plan = over_kept_rows(plan, is_kept=is_kept)
     shown = result_projections(plan, plan.desc) if is_kept else {}
-    nodes: dict[int, Plan] = {}
-    rendering.list_nodes(plan, nodes)
+    nodes = nodes_by_id(plan)
     return [node for key, node in nodes.items() if not has_delta(node, key in shown)]
 
 

@@ -17,9 +17,9 @@ from reclock.plan.relational import (
     Union,
     WorkTable,
     inputs,
-    with_inputs,
     work_tables,
 )
+from reclock.plan.traversal import rewritten
 
 
 def with_linear_recursions(plan: Plan) -> Plan:
@@ -28,17 +28,16 @@ def with_linear_recursions(plan: Plan) -> Plan:
     That is a block of one binding, a set that only gains rows, each part of whose UNION reads it at
     most once. Then what an iteration adds follows from the rows that the one before added.
     """
-    return _over_unions(plan, {}) if has_blocks(plan) else plan
+    unions: dict[MutualRecursion, Plan] = {}
 
+    def as_union(node: Plan) -> Plan:
+        if not isinstance(node, MutualRecursion):
+            return node
+        if node not in unions:  # equal blocks, one for each reader, become one node
+            unions[node] = _linear(node) or node
+        return unions[node]
 
-def _over_unions(plan: Plan, unions: dict[MutualRecursion, Plan]) -> Plan:
-    """A block that is read twice stays one node."""
-    plan = with_inputs(plan, [_over_unions(part, unions) for part in inputs(plan)])
-    if not isinstance(plan, MutualRecursion):
-        return plan
-    if plan not in unions:
-        unions[plan] = _linear(plan) or plan
-    return unions[plan]
+    return rewritten(plan, as_union) if has_blocks(plan) else plan
 
 
 def _linear(node: MutualRecursion) -> RecursiveUnion | None:

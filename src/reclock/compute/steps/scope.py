@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Set
 
 from reclock.algebra.ids import StorageCollectionId
-from reclock.compute import rendering
 from reclock.compute.operators.partial_aggregates import partial_aggregates
 from reclock.compute.steps.kept_rows import over_kept_rows
 from reclock.plan.relational import (
@@ -23,14 +22,14 @@ from reclock.plan.relational import (
     inputs,
 )
 from reclock.plan.temporal import is_temporal_filter
+from reclock.plan.traversal import nodes_by_id
 
 
 def has_time_rules(plan: Plan) -> bool:
     """Whether a step by time is expected to succeed: what temporal filters change only passes
     operators that say at which time a row changes."""
     plan = over_kept_rows(plan)
-    nodes: dict[int, Plan] = {}
-    rendering.list_nodes(plan, nodes)
+    nodes = nodes_by_id(plan)
     changed: set[int] = set()
     for key, node in nodes.items():
         changing = sum(id(part) in changed for part in inputs(node))

@@ -34,6 +34,7 @@ from reclock.plan.properties import could_fail
 from reclock.plan.relational import Filter, Get, Join, Map, Plan, Project, inputs
 from reclock.plan.temporal import due_between, is_temporal_filter
 from reclock.plan.totality import could_error
+from reclock.plan.traversal import nodes_by_id
 
 RESULT = StorageCollectionId(GlobalId("result"))
 """The name of the maintained result among the relations of a step."""
@@ -119,8 +120,7 @@ class StepWriter:
         step_inputs: DeltaInputs,
         reads: StepReads | None,
     ) -> None:
-        nodes: dict[int, Plan] = {}
-        rendering.list_nodes(plan, nodes)
+        nodes = nodes_by_id(plan)
         required = rendering.required_columns(plan, nodes)
         self._projections = {} if desc is None else result_projections(plan, desc)
         for projection in self._projections.values():

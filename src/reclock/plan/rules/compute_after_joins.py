@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from reclock.algebra.relations import BOOLEAN
@@ -12,6 +12,7 @@ from reclock.plan.rules.reduce_outer_joins import is_null_where
 from reclock.plan.scalar_trees import columns_of, move_columns
 from reclock.plan.scalars import Call, Case, ColumnRef, Literal, Scalar
 from reclock.plan.totality import could_error
+from reclock.plan.traversal import nodes_by_id, not_to_copy
 
 _KINDS = (
     (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI),
@@ -23,14 +24,22 @@ _KINDS = (
 def compute_after_joins(plan: Plan) -> Plan:
     """Compute a column that could raise an error from the rows of a join, if the join itself does
     not compare it: a row without a match never meets it, whichever input an engine reads first."""
-    plan = with_inputs(plan, [compute_after_joins(part) for part in inputs(plan)])
-    return _computing_after(plan) if isinstance(plan, Join) else plan
+    whole, results = not_to_copy(plan), dict[int, Plan]()
+    stays: set[int] = set()
+    for key, node in nodes_by_id(plan).items():
+        result = with_inputs(node, [results[id(part)] for part in inputs(node)])
+        results[key] = _computing_after(result, stays) if isinstance(result, Join) else result
+        if key in whole:
+            stays.add(id(results[key]))
+    return results[id(plan)]
 
 
-def _computing_after(join: Join) -> Plan:
+def _computing_after(join: Join, stays: Set[int]) -> Plan:
     for side in range(2):
-        if join.kind in _KINDS[side] and (moved := _without_columns(join, side)) is not None:
-            return moved
+        if join.kind in _KINDS[side] and id(inputs(join)[side]) not in stays:
+            moved = _without_columns(join, side, stays)
+            if moved is not None:
+                return moved
     return join
 
 
@@ -75,11 +84,11 @@ class _NarrowJoin:
         return (left, self.places[right]) if self.side == 1 else (self.places[left], right)
 
 
-def _without_columns(join: Join, side: int) -> Plan | None:
+def _without_columns(join: Join, side: int, stays: Set[int]) -> Plan | None:
     """The rows of ``join``, computing after it what the input ``side`` computes last and could
-    fail; None if there is nothing of the kind."""
+    fail; None if there is nothing of the kind, or it ``stays``."""
     input, origins = without_projects(inputs(join)[side])
-    if not isinstance(input, Map):
+    if not isinstance(input, Map) or id(input) in stays:
         return None
     stays = {origins[column] for column in _compared_columns(join, side)}
     computed = dict(enumerate(input.scalars, len(input.input.desc)))
@@ -105,7 +114,9 @@ def _without_columns(join: Join, side: int) -> Plan | None:
         for column in range(len(join.desc))
     ]
     names = [input.desc.names[i] for i in moved]
-    return Project(map_columns(_computing_after(joined), scalars, names), tuple(indexes), join.desc)
+    return Project(
+        map_columns(_computing_after(joined, stays), scalars, names), tuple(indexes), join.desc
+    )
 
 
 def without_projects(input: Plan) -> tuple[Plan, list[int]]:

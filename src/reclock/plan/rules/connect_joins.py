@@ -20,12 +20,21 @@ def connect_joins(plan: Plan) -> Plan:
     SQL that lists tables in FROM and equates their columns in WHERE asks for such pairs. Inputs
     stay in their order where they can.
     """
+    return _connected(plan, {})
+
+
+def _connected(plan: Plan, results: dict[int, Plan]) -> Plan:
+    """A node that several nodes read is connected once, and is in ``results`` then."""
+    if id(plan) in results:
+        return results[id(plan)]
     chain = _chain(plan)
     if chain is not None and chain.cross_joins:
         order, cross_joins = chain.connected_order()
         if cross_joins < chain.cross_joins:
-            return chain.joined([connect_joins(part) for part in chain.inputs], order)
-    return with_inputs(plan, [connect_joins(part) for part in inputs(plan)])
+            parts = [_connected(part, results) for part in chain.inputs]
+            return results.setdefault(id(plan), chain.joined(parts, order))
+    parts = [_connected(part, results) for part in inputs(plan)]
+    return results.setdefault(id(plan), with_inputs(plan, parts))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,10 @@ from reclock.plan.relational import (
     Reduce,
     TopK,
     Union,
-    inputs,
-    with_inputs,
 )
 from reclock.plan.scalar_trees import rewrite
 from reclock.plan.scalars import Call, ColumnRef, Literal, Scalar
+from reclock.plan.traversal import rewritten
 
 _INEXACT = (TypeName.REAL, TypeName.DOUBLE, TypeName.INTERVAL)
 """Types of which equal values may have unequal representations."""
@@ -31,7 +30,10 @@ def drop_empty_branches(plan: Plan) -> Plan:
     A union whose branches mark their rows by a constant, and that is read under a condition on the
     mark, computes only the branches that are asked for.
     """
-    plan = with_inputs(plan, [drop_empty_branches(part) for part in inputs(plan)])
+    return rewritten(plan, _without_empty)
+
+
+def _without_empty(plan: Plan) -> Plan:
     if not isinstance(plan, Union):
         return plan
     filled = [part for part in plan.inputs if not _never_has_rows(part)] or plan.inputs[:1]

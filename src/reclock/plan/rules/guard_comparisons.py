@@ -8,23 +8,25 @@ from dataclasses import replace
 from reclock.algebra.relations import BOOLEAN
 from reclock.plan.build import join_desc
 from reclock.plan.properties import is_exactly_one_row
-from reclock.plan.relational import Join, JoinKind, Map, Plan, Project, inputs, with_inputs
+from reclock.plan.relational import Join, JoinKind, Map, Plan, Project
 from reclock.plan.rules.compute_after_joins import without_projects
 from reclock.plan.rules.reduce_outer_joins import is_null_where
 from reclock.plan.scalar_trees import columns_of, is_random, move_columns, rewrite, walk
 from reclock.plan.scalars import Call, Case, ColumnRef, Literal, Scalar
 from reclock.plan.totality import could_error
+from reclock.plan.traversal import rewritten
 
 
 def guard_comparisons(plan: Plan) -> Plan:
     """Compute what an inner join compares with in the comparison itself, if it is the value of a
     scalar subquery and could raise an error. So ``x > (SELECT 1 / count(*) FROM t)`` divides by
     zero only if there is a row with an ``x``, whichever input an engine reads first."""
-    plan = with_inputs(plan, [guard_comparisons(part) for part in inputs(plan)])
-    return _guarded(plan) if isinstance(plan, Join) and plan.kind is JoinKind.INNER else plan
+    return rewritten(plan, _guarded)
 
 
-def _guarded(join: Join) -> Plan:
+def _guarded(join: Plan) -> Plan:
+    if not (isinstance(join, Join) and join.kind is JoinKind.INNER):
+        return join
     subquery, origins = without_projects(join.right)
     if not (join.residual and isinstance(subquery, Map) and is_exactly_one_row(subquery)):
         return join

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from reclock.algebra.relations import BOOLEAN
 from reclock.plan.build import filter_rows, join
-from reclock.plan.relational import Filter, Join, JoinKind, Plan, inputs, with_inputs
+from reclock.plan.relational import Filter, Join, JoinKind, Plan
 from reclock.plan.scalars import Call, ColumnRef
 from reclock.plan.totality import could_error
+from reclock.plan.traversal import rewritten
 
 
 def join_equalities(plan: Plan) -> Plan:
@@ -15,7 +16,10 @@ def join_equalities(plan: Plan) -> Plan:
 
     A predicate that could raise an error stays above the join.
     """
-    plan = with_inputs(plan, [join_equalities(part) for part in inputs(plan)])
+    return rewritten(plan, _with_conditions)
+
+
+def _with_conditions(plan: Plan) -> Plan:
     if not (
         isinstance(plan, Filter)
         and isinstance(plan.input, Join)

@@ -18,12 +18,11 @@ from reclock.plan.relational import (
     Reduce,
     TopK,
     Union,
-    inputs,
-    with_inputs,
 )
 from reclock.plan.scalar_trees import columns_of, move_columns
 from reclock.plan.scalars import Scalar
 from reclock.plan.totality import could_error
+from reclock.plan.traversal import rewritten
 
 
 def push_filters(plan: Plan) -> Plan:
@@ -32,8 +31,11 @@ def push_filters(plan: Plan) -> Plan:
     A predicate that could raise an error stays where it is, and no predicate moves above one that
     could: a row that SQL would not show to an expression never meets it.
     """
-    pushed = with_inputs(plan, [push_filters(part) for part in inputs(plan)])
-    return filtered(pushed.input, pushed.predicates) if isinstance(pushed, Filter) else pushed
+    return rewritten(plan, _pushed)
+
+
+def _pushed(node: Plan) -> Plan:
+    return filtered(node.input, node.predicates) if isinstance(node, Filter) else node
 
 
 def filtered(plan: Plan, predicates: Iterable[Scalar]) -> Plan:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from reclock.plan.relational import Filter, Join, JoinKind, Plan, Project, inputs, with_inputs
-from reclock.plan.rules.push_filters import push_filters
+from reclock.plan.relational import Filter, Join, JoinKind, Plan, Project, with_inputs
+from reclock.plan.rules.push_filters import filtered
 from reclock.plan.scalars import Call, Cast, ColumnRef, Literal, Scalar
+from reclock.plan.traversal import rewritten
 
 _NULL_OF_NULL = frozenset(
     ["+", "-", "*", "/", "%", "&", "=", "<>", "<", "<=", ">", ">=", "like", "ilike", "negate"]
@@ -22,10 +23,16 @@ def reduce_outer_joins(plan: Plan) -> Plan:
     A comparison with a scalar subquery asks for a left join of which the comparison needs only the
     matches. Predicates then move below the join.
     """
-    if isinstance(plan, Filter):
-        reduced = replace(plan, input=_reduced(plan.input, plan.predicates, lambda column: column))
-        plan = plan if reduced == plan else push_filters(reduced)
-    return with_inputs(plan, [reduce_outer_joins(part) for part in inputs(plan)])
+    return rewritten(plan, _with_reduced_input)
+
+
+def _with_reduced_input(plan: Plan) -> Plan:
+    if not isinstance(plan, Filter):
+        return plan
+    input = _reduced(plan.input, plan.predicates, lambda column: column)
+    if input is plan.input:
+        return plan
+    return reduce_outer_joins(filtered(input, plan.predicates))
 
 
 def _reduced(plan: Plan, predicates: Sequence[Scalar], origin: Callable[[int], int]) -> Plan:
@@ -34,7 +41,7 @@ def _reduced(plan: Plan, predicates: Sequence[Scalar], origin: Callable[[int], i
     if isinstance(plan, Project):
         indexes = plan.indexes
         below = _reduced(plan.input, predicates, lambda column: indexes[origin(column)])
-        return replace(plan, input=below)
+        return with_inputs(plan, [below])
     if not isinstance(plan, Join):
         return plan
     shows_left = plan.kind in (JoinKind.LEFT, JoinKind.FULL)

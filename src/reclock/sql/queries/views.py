@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
-from reclock.plan.relational import Get, Plan, Project, collections, inputs, with_inputs
+from reclock.plan.relational import Get, Plan, Project, collections
 from reclock.plan.rules import optimize
+from reclock.plan.traversal import rewritten
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.queries.progress import over_frontiers
@@ -39,9 +40,10 @@ def definition_of(plan: Plan, catalog: PlannerCatalog) -> Definition:
         entry = catalog.kept_in(collection)
         relations.update([entry.id] if entry is not None else [])
 
-    expanded = expand(plan, catalog, note)
-    if expanded == plan:
+    over_stored = expand_views(plan, catalog, note)
+    if over_stored is plan:
         return Definition(plan, frozenset(relations), reads)
+    expanded = optimize(over_stored)
     return Definition(expanded, frozenset(relations), collections(expanded))
 
 
@@ -56,26 +58,26 @@ def expand_views(
     """``plan`` over stored collections. Where ``instead`` names another collection with the same
     rows (an index's), the plan reads that one; a view without one becomes its definition."""
 
-    def visit(plan: Plan) -> Plan:
-        match plan:
-            case Get(collection=collection):
-                chosen = instead(collection)
-                if chosen is not None:
-                    return _stored(plan, chosen)
-                if collection.collection is CollectionType.REMAPPING:
-                    source = catalog.relation(collection.source_id).source
-                    return (
-                        plan
-                        if source is None
-                        else over_frontiers(plan, source.connector.reclocking)
-                    )
-                entry = catalog.kept_in(collection)
-                is_view = isinstance(entry, RelationEntry) and entry.query is not None
-                return visit(entry.query) if is_view else plan  # type: ignore[union-attr, arg-type]
-            case _:
-                return with_inputs(plan, [visit(input) for input in inputs(plan)])
+    definitions: dict[StorageCollectionId, Plan] = {}
 
-    return visit(plan)
+    def over_stored(node: Plan) -> Plan:
+        if not isinstance(node, Get):
+            return node
+        collection = node.collection
+        chosen = instead(collection)
+        if chosen is not None:
+            return _stored(node, chosen)
+        if collection.collection is CollectionType.REMAPPING:
+            source = catalog.relation(collection.source_id).source
+            return node if source is None else over_frontiers(node, source.connector.reclocking)
+        entry = catalog.kept_in(collection)
+        if not isinstance(entry, RelationEntry) or entry.query is None:
+            return node
+        if collection not in definitions:  # one plan for all that read the view
+            definitions[collection] = rewritten(entry.query, over_stored)
+        return definitions[collection]
+
+    return rewritten(plan, over_stored)
 
 
 def _stored(relation: Get, collection: StorageCollectionId) -> Plan:
