@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Set
 
 from reclock.plan.relational import Plan, inputs, with_inputs
 
@@ -55,7 +55,16 @@ def nodes_of(plan: Plan) -> list[Plan]:
 def rewritten(plan: Plan, rewrite: Callable[[Plan], Plan]) -> Plan:
     """``plan`` with what ``rewrite`` makes of each node, which is over rewritten inputs when it is
     rewritten. A node that several nodes read is rewritten once and stays one node."""
-    results: dict[int, Plan] = {}
+    return rewritten_around(plan, lambda node, whole: rewrite(node))
+
+
+def rewritten_around(plan: Plan, rewrite: Callable[[Plan, Set[int]], Plan]) -> Plan:
+    """As ``rewritten``, for what also rewrites nodes below. It is given the identities of those
+    that it has to leave as they are (see ``not_to_copy``)."""
+    results, not_copied, whole = dict[int, Plan](), not_to_copy(plan), set[int]()
     for key, node in nodes_by_id(plan).items():
-        results[key] = rewrite(with_inputs(node, [results[id(part)] for part in inputs(node)]))
+        over_results = with_inputs(node, [results[id(part)] for part in inputs(node)])
+        results[key] = rewrite(over_results, whole)
+        if key in not_copied:
+            whole.add(id(results[key]))
     return results[id(plan)]

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from reclock.algebra.relations import BOOLEAN
 from reclock.plan.build import join_desc, map_columns
-from reclock.plan.relational import Join, JoinKind, Map, Plan, Project, inputs, with_inputs
+from reclock.plan.relational import Join, JoinKind, Map, Plan, Project, inputs
 from reclock.plan.rules.reduce_outer_joins import is_null_where
 from reclock.plan.scalar_trees import columns_of, move_columns
 from reclock.plan.scalars import Call, Case, ColumnRef, Literal, Scalar
 from reclock.plan.totality import could_error
-from reclock.plan.traversal import nodes_by_id, not_to_copy
+from reclock.plan.traversal import rewritten_around
 
 _KINDS = (
     (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI),
@@ -24,20 +24,15 @@ _KINDS = (
 def compute_after_joins(plan: Plan) -> Plan:
     """Compute a column that could raise an error from the rows of a join, if the join itself does
     not compare it: a row without a match never meets it, whichever input an engine reads first."""
-    whole, results = not_to_copy(plan), dict[int, Plan]()
-    stays: set[int] = set()
-    for key, node in nodes_by_id(plan).items():
-        result = with_inputs(node, [results[id(part)] for part in inputs(node)])
-        results[key] = _computing_after(result, stays) if isinstance(result, Join) else result
-        if key in whole:
-            stays.add(id(results[key]))
-    return results[id(plan)]
+    return rewritten_around(plan, _computing_after)
 
 
-def _computing_after(join: Join, stays: Set[int]) -> Plan:
+def _computing_after(join: Plan, whole: Set[int]) -> Plan:
+    if not isinstance(join, Join):
+        return join
     for side in range(2):
-        if join.kind in _KINDS[side] and id(inputs(join)[side]) not in stays:
-            moved = _without_columns(join, side, stays)
+        if join.kind in _KINDS[side] and id(inputs(join)[side]) not in whole:
+            moved = _without_columns(join, side, whole)
             if moved is not None:
                 return moved
     return join
@@ -84,11 +79,11 @@ class _NarrowJoin:
         return (left, self.places[right]) if self.side == 1 else (self.places[left], right)
 
 
-def _without_columns(join: Join, side: int, stays: Set[int]) -> Plan | None:
+def _without_columns(join: Join, side: int, whole: Set[int]) -> Plan | None:
     """The rows of ``join``, computing after it what the input ``side`` computes last and could
-    fail; None if there is nothing of the kind, or it ``stays``."""
+    fail; None if there is nothing of the kind, or it stays ``whole``."""
     input, origins = without_projects(inputs(join)[side])
-    if not isinstance(input, Map) or id(input) in stays:
+    if not isinstance(input, Map) or id(input) in whole:
         return None
     stays = {origins[column] for column in _compared_columns(join, side)}
     computed = dict(enumerate(input.scalars, len(input.input.desc)))
@@ -115,7 +110,7 @@ def _without_columns(join: Join, side: int, stays: Set[int]) -> Plan | None:
     ]
     names = [input.desc.names[i] for i in moved]
     return Project(
-        map_columns(_computing_after(joined, stays), scalars, names), tuple(indexes), join.desc
+        map_columns(_computing_after(joined, whole), scalars, names), tuple(indexes), join.desc
     )
 
 

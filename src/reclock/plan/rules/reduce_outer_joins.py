@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 
 from reclock.plan.relational import Filter, Join, JoinKind, Plan, Project, with_inputs
 from reclock.plan.rules.push_filters import filtered
 from reclock.plan.scalars import Call, Cast, ColumnRef, Literal, Scalar
-from reclock.plan.traversal import rewritten
+from reclock.plan.traversal import rewritten_around
 
 _NULL_OF_NULL = frozenset(
     ["+", "-", "*", "/", "%", "&", "=", "<>", "<", "<=", ">", ">=", "like", "ilike", "negate"]
@@ -23,16 +23,16 @@ def reduce_outer_joins(plan: Plan) -> Plan:
     A comparison with a scalar subquery asks for a left join of which the comparison needs only the
     matches. Predicates then move below the join.
     """
-    return rewritten(plan, _with_reduced_input)
+    return rewritten_around(plan, _with_reduced_input)
 
 
-def _with_reduced_input(plan: Plan) -> Plan:
+def _with_reduced_input(plan: Plan, whole: Set[int]) -> Plan:
     if not isinstance(plan, Filter):
         return plan
     input = _reduced(plan.input, plan.predicates, lambda column: column)
-    if input is plan.input:
+    if input is plan.input or id(plan.input) in whole:
         return plan
-    return reduce_outer_joins(filtered(input, plan.predicates))
+    return reduce_outer_joins(filtered(input, plan.predicates, whole))
 
 
 def _reduced(plan: Plan, predicates: Sequence[Scalar], origin: Callable[[int], int]) -> Plan:

@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from reclock.plan.build import compute, distinct, filter_rows, join
-from reclock.plan.relational import Get, JoinKind, Plan, inputs, with_inputs
+from reclock.plan.equality import EqualPlans
+from reclock.plan.relational import Get, JoinKind, Plan
 from reclock.plan.scalars import ColumnRef, Scalar
+from reclock.plan.traversal import rewritten
 from reclock.sql.queries.planned import (
     AROUND,
     AggregateCall,
@@ -30,7 +32,8 @@ from reclock.sql.queries.required_rows import (
 )
 from reclock.sql.queries.subquery_rows import correlated_error
 
-Subquery = tuple[Plan, tuple[TypedExpr, ...], tuple[TypedExpr, ...]]
+Subquery = tuple[int, tuple[TypedExpr, ...], tuple[TypedExpr, ...]]
+"""The identity of the first of equal plans, a domain and conditions."""
 
 
 def attach(plan: Plan, expressions: Sequence[TypedExpr]) -> tuple[Plan, list[TypedExpr]]:
@@ -51,6 +54,7 @@ class _Attachment:
     """``rows`` with the columns of the subqueries so far."""
     guards: list[Scalar] = field(default_factory=list)
     """The conditions under which the expression at hand is evaluated."""
+    plans: EqualPlans = field(default_factory=EqualPlans)
     starts: dict[tuple[Subquery, tuple[Scalar, ...]], int] = field(default_factory=dict)
     """Where the columns of each subquery begin, by the guards of the rows that it has them for."""
 
@@ -77,7 +81,7 @@ class _Attachment:
 
     def _place(self, value: SubqueryValue) -> TypedExpr:
         """The value over the rows of the plan, to which its subquery is joined."""
-        source = (value.plan, value.domain, value.conditions)
+        source = (id(self.plans.first(value.plan)), value.domain, value.conditions)
         guards = tuple(self.guards) if could_fail_anywhere(value.plan) else ()
         # What was computed under some of these conditions has all rows that are asked for here.
         known = [part for part in self.starts if part[0] == source and {*part[1]} <= {*guards}]
@@ -109,9 +113,10 @@ class _Attachment:
 
 def _over(plan: Plan, rows: Plan) -> Plan:
     """``plan`` reading ``rows`` in place of the rows of the outer query."""
-    if isinstance(plan, Get):
-        return rows if plan.collection == AROUND else plan
-    return with_inputs(plan, [_over(input, rows) for input in inputs(plan)])
+    return rewritten(
+        plan,
+        lambda node: rows if isinstance(node, Get) and node.collection == AROUND else node,
+    )
 
 
 def shift_inner(expression: TypedExpr, width: int) -> TypedExpr:

@@ -22,10 +22,10 @@ from reclock.plan.relational import (
     Reduce,
     TopK,
     Union,
-    inputs,
     with_inputs,
 )
 from reclock.plan.scalars import Call, Case, ColumnRef, Literal, Scalar
+from reclock.plan.traversal import nodes_of
 from reclock.sql.queries.coercion import equal
 from reclock.sql.queries.overloads import is_null, negated
 from reclock.sql.queries.planned import TypedExpr, is_scalar, scalars_of
@@ -35,7 +35,7 @@ _TRUE, _FALSE = Literal(True, BOOLEAN), Literal(False, BOOLEAN)
 
 def could_fail_anywhere(plan: Plan) -> bool:
     """Whether any expression of the plan could raise an error."""
-    return could_fail(plan) or any(map(could_fail_anywhere, inputs(plan)))
+    return any(map(could_fail, nodes_of(plan)))
 
 
 def required_rows(plan: Plan, conditions: Sequence[Scalar], rows: Plan, width: int) -> Plan:
