@@ -124,6 +124,22 @@ def test_what_does_not_fit_is_spilled_and_what_cannot_be_fails_while_others_go_o
     assert list(spill.iterdir()) == []
 
 
+def test_a_statement_fails_before_it_fills_the_disk(
+    flights: CollectionInput, tmp_path: Path
+) -> None:
+    spill = tmp_path / "spill"
+    engine = DuckDbEngine(
+        [str(tmp_path)], memory_limit="96MB", threads=2, spill=spill, spill_limit="8MB"
+    )
+    inputs, ordered = {FLIGHTS: flights}, Finishing((Ordering(1), Ordering(0)))
+    with pytest.raises(OutOfMemory) as refused:
+        rows(engine.run(crossed(source(), 1), ordered, inputs, AT))
+    assert "query_spill" in str(refused.value.hint)
+    assert sum(file.stat().st_size for file in spill.rglob("*")) <= 8 << 20
+    assert rows(engine.run(counted(source()), Finishing(), inputs, AT)) == [(2000,)]
+    engine.close()
+
+
 def test_a_series_of_constants_takes_no_memory() -> None:
     statement = World().plan(
         "SELECT count(*), min(x), max(x) FROM generate_series(1, 30000000, 3) x"

@@ -6,7 +6,7 @@ from fixtures.plans import get
 
 from reclock.plan.explain import explain
 from reclock.plan.relational import Distinct, Get, Plan, Union, with_inputs
-from reclock.plan.traversal import not_to_copy, nodes_of, parts_computed_once, rewritten
+from reclock.plan.traversal import nodes_of, not_to_copy, parts_computed_once, rewritten
 
 
 def doubled(times: int) -> Plan:

@@ -77,6 +77,7 @@ class EnginePool:
         return DuckDbEngine(
             [settings.lake_root],
             memory_limit=settings.query_memory,
+            spill_limit=settings.query_spill,
             threads=settings.query_threads,
             spill=settings.spill_root,
             lookups=KeyLookups(

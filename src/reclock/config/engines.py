@@ -79,6 +79,13 @@ class EngineSettings(BaseModel):
         "such as 2GB, or a share of the "
         "memory of the machine or container; what does not fit is spilled, or fails with 53200",
     )
+    query_spill: str = Field(
+        default="50%",
+        pattern=r"^[1-9]\d*(%|[KMGT]i?B)$",
+        description="disk space for what the same queries and refreshes of a process spill, such "
+        "as 100GB, or a share of what is free where they spill; a statement that needs more fails "
+        "with 53200",
+    )
     query_threads: int = Field(
         default=0, ge=0, description="threads for the same queries and refreshes; 0 is one a core"
     )

@@ -471,8 +471,8 @@ class OutOfMemory(ReclockError):
 
     def __init__(self, *, detail: str | None = None) -> None:
         hint = (
-            "select fewer rows, raise query_memory, or lower spark_threshold_bytes to run it "
-            "on Spark"
+            "select fewer rows, raise query_memory or query_spill, or lower spark_threshold_bytes "
+            "to run it on Spark"
         )
         super().__init__("out of memory", detail=detail, hint=hint)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -102,7 +103,7 @@ class Databases:
 
 
 def open_database(
-    roots: Sequence[str], *, memory_limit: str, threads: int, spill: Path
+    roots: Sequence[str], *, memory_limit: str, threads: int, spill: Path, spill_limit: str
 ) -> DuckDbDatabase:
     """Open a database that reads only files below ``roots``, loads no extension and opens no
     connection. Its statements cannot change that."""
@@ -118,6 +119,9 @@ def open_database(
     if threads:
         config["threads"] = threads
     connection = duckdb.connect(":memory:", config=config)
+    # DuckDB does not observe this limit if it comes with the others
+    limit = string(NAME, _size_on_disk(spill_limit, folder.path))
+    connection.execute(f"SET GLOBAL max_temp_directory_size = {limit}")
     for macro in (*DUCKDB_MACROS, _RAISE_ERROR):
         connection.execute(macro)
     _add_json_functions(connection)
@@ -129,6 +133,13 @@ def open_database(
         "SET GLOBAL enable_external_access = false; SET GLOBAL lock_configuration = true"
     )
     return DuckDbDatabase(connection, folder)
+
+
+def _size_on_disk(limit: str, folder: Path) -> str:
+    """``limit`` as DuckDB reads it, which knows no share of what is free."""
+    if not limit.endswith("%"):
+        return limit
+    return f"{shutil.disk_usage(folder).free * int(limit[:-1]) // 100}B"
 
 
 def _add_json_functions(connection: duckdb.DuckDBPyConnection) -> None:

@@ -80,7 +80,8 @@ _ATTEMPTS = 5
 class DuckDbEngine:
     """Runs plans on this machine, all statements together in ``memory_limit`` (such as ``2GB``, or
     ``50%`` of what the machine has) and by ``threads`` (0 is one a core). What does not fit is
-    spilled to a folder below ``spill`` that goes with the process.
+    spilled to a folder below ``spill`` that goes with the process, all together as much as
+    ``spill_limit`` (such as ``100GB``, or ``50%`` of what is free there).
 
     Its database reads no file but those below ``roots``, loads no extension and opens no
     connection; that cannot be changed by the statements that it runs. Files of an object store come
@@ -94,6 +95,7 @@ class DuckDbEngine:
         roots: Sequence[str] = (),
         *,
         memory_limit: str = "50%",
+        spill_limit: str = "50%",
         threads: int = 0,
         spill: str | Path | None = None,
         lookups: KeyLookups | None = None,
@@ -109,7 +111,13 @@ class DuckDbEngine:
         self._lookups, self._group_states = lookups, group_states
         self._depths = continuing.RecursionDepths()
         self._databases = Databases(
-            lambda: open_database(roots, memory_limit=memory_limit, threads=threads, spill=folder)
+            lambda: open_database(
+                roots,
+                memory_limit=memory_limit,
+                threads=threads,
+                spill=folder,
+                spill_limit=spill_limit,
+            )
         )
 
     def close(self) -> None:
