@@ -231,8 +231,10 @@ def _catalog_name(node: exp.Expr) -> str | None:
     if not isinstance(node, exp.DataType) or node.this != exp.DType.USERDEFINED:
         return None
     kind = node.args.get("kind")
-    if isinstance(kind, exp.Dot) and fold(kind.this) == "pg_catalog":
-        kind = kind.expression
+    if isinstance(kind, exp.Dot):
+        schema, kind = kind.this, kind.expression
+        if not isinstance(schema, exp.Identifier) or fold(schema) != "pg_catalog":
+            return None
     return fold(kind) if isinstance(kind, exp.Identifier) else None
 
 
