@@ -3,11 +3,13 @@ says."""
 
 from __future__ import annotations
 
-from reclock.algebra.relations import ScalarType
+from collections.abc import Callable, Sequence
+
+from reclock.algebra.relations import DATE, TIMESTAMP, ScalarType
 from reclock.plan.functions import ranges
 from reclock.plan.functions.intervals import SPAN
 from reclock.plan.functions.records import FIELD_OF, RECORD_OF
-from reclock.plan.scalars import Call, Case, Cast
+from reclock.plan.scalars import Call, Case, Cast, Literal
 
 _TOTAL = frozenset(
     {
@@ -46,9 +48,65 @@ _TOTAL = frozenset(
         "jsonb_typeof",
         "kind of text",
         *ranges.TOTAL,
+        "is_true",
+        "is_false",
+        "nullif",
+        "greatest",
+        "least",
+        "num_nulls",
+        "num_nonnulls",
+        "lower",
+        "upper",
+        "initcap",
+        "length",
+        "char_length",
+        "character_length",
+        "octet_length",
+        "trim",
+        "btrim",
+        "ltrim",
+        "rtrim",
+        "reverse",
+        "strpos",
+        "position",
+        "starts_with",
+        "concat_ws",
+        "translate",
+        "ascii",
+        "md5",
     }
 )
 """Operators and functions that have a result for all arguments."""
+
+
+def _is_whole(scalar: object, *, but: Callable[[int], bool] = lambda number: False) -> bool:
+    """Whether it is a constant whole number other than these, or NULL."""
+    match scalar:
+        case Literal(None):
+            return True
+        case Literal(int() as number):
+            return not but(number)
+        case _:
+            return False
+
+
+def _is_known_part(arguments: Sequence[object]) -> bool:
+    """Whether the position and length of a ``substring`` are constants, and no length negative."""
+    start, *length = arguments[1:]
+    return _is_whole(start) and all(_is_whole(n, but=lambda n: n < 0) for n in length)
+
+
+_TOTAL_OF: dict[str, Callable[[Sequence[object]], bool]] = {
+    "substring": _is_known_part,
+    "substr": _is_known_part,
+    "left": lambda arguments: _is_whole(arguments[1]),
+    "right": lambda arguments: _is_whole(arguments[1]),
+    "split_part": lambda arguments: _is_whole(arguments[2], but=lambda n: n == 0),
+    "extract": lambda arguments: isinstance(arguments[0], Literal),
+    "date_part": lambda arguments: isinstance(arguments[0], Literal),
+}
+"""Functions that have a result for all arguments of which some are such constants. A constant field
+of a moment is checked when the query is planned."""
 
 
 def could_error(scalar: object) -> bool:
@@ -58,7 +116,10 @@ def could_error(scalar: object) -> bool:
         case Cast(operand, target):
             return not _is_widening(operand.type, target) or could_error(operand)
         case Call(function, arguments):
-            return function not in _TOTAL or any(could_error(part) for part in arguments)
+            is_total = function in _TOTAL or (
+                function in _TOTAL_OF and _TOTAL_OF[function](arguments)
+            )
+            return not is_total or any(could_error(part) for part in arguments)
         case Case(branches, otherwise):
             return any(could_error(part) for branch in branches for part in branch) or could_error(
                 otherwise
@@ -71,6 +132,8 @@ _INTEGER_DIGITS = {"smallint": 5, "integer": 10, "bigint": 19}
 
 
 def _is_widening(source: ScalarType, target: ScalarType) -> bool:
+    if source == DATE and target == TIMESTAMP:
+        return True
     if target.name.value == "text" or (target.is_object_id and source.is_object_id):
         return True
     if target.is_float and (source.is_integer or source.is_float):

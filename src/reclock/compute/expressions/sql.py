@@ -102,7 +102,7 @@ _DECIDING = {"and": "FALSE", "or": "TRUE"}
 def _in_order(scalar: Call[Scalar], engine: str, columns: Sequence[str]) -> str:
     """AND or OR that evaluates no argument after one that decides, as in PostgreSQL: only a CASE
     keeps an engine from evaluating all of them."""
-    first, *rest = scalar.arguments
+    first, *rest = _operands(scalar)  # what is first is written twice, so it must be short
     others = rest[0] if len(rest) == 1 else Call(scalar.function, tuple(rest), scalar.type)
     written, decided = to_sql(first, engine, columns), _DECIDING[scalar.function]
     both = f"({written} {scalar.function.upper()} {to_sql(others, engine, columns)})"

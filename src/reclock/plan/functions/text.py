@@ -48,6 +48,11 @@ def part_bounds(engine: str, site: Site) -> tuple[str, str | None]:
     """Where a ``substring`` begins, from 1, and its length, if it has one. The position may lie
     before the first, as the standard has it; a negative length is an error."""
     start = site.arguments[1]
+    first, count = site.constants.get(1), site.constants.get(2)
+    if isinstance(first, int) and len(site.arguments) == 2:
+        return str(max(first, 1)), None
+    if isinstance(first, int) and isinstance(count, int) and count >= 0:
+        return str(max(first, 1)), str(count if first >= 1 else max(first + count - 1, 0))
     begin = f"(CASE WHEN {start} < 1 THEN 1 ELSE {start} END)"
     if len(site.arguments) == 2:
         return begin, None
