@@ -19,15 +19,20 @@ T = TypeVar("T")
 _NOTIFICATIONS = (
     "SUBSCRIBE sends the changes of a table or query, also those that were committed before it"
 )
+_MAINTAINED = "tables and indexes are compacted and ordered by themselves"
 _COLUMNS = "SHOW COLUMNS FROM name; or \\d name in the shell"
 _UNSUPPORTED = {
     "CALL": None,
+    "CLUSTER": _MAINTAINED,
     "DESC": _COLUMNS,
     "DESCRIBE": _COLUMNS,
     "DO": "send the statements one by one, or as CREATE FUNCTION … LANGUAGE SQL what answers rows",
     "LISTEN": _NOTIFICATIONS,
     "NOTIFY": f"insert a row into a table: {_NOTIFICATIONS}",
+    "IMPORT": "CREATE SOURCE … FROM POSTGRES reads tables of another server",
     "OPTIMIZE": "maintenance compacts the files: reclock maintain, or the DAG reclock_maintenance",
+    "REINDEX": _MAINTAINED,
+    "SECURITY": None,
     "USE": "SET search_path = name for a schema, SET cluster = name for a cluster",
 }
 """Statements that are SQL, or ours in time, and get a clear answer; and what to do instead."""

@@ -72,6 +72,9 @@ def _action(parser: StatementParser) -> AlterTableAction:
         return AlterTableAction(kind=kind, this=name, exists=exists, behavior=behavior)
     if _skip_storage(parser):
         return AlterTableAction(kind="SET WITHOUT CLUSTER")
+    for word in ("ATTACH", "DETACH", "ENABLE", "DISABLE", "FORCE", "INHERIT", "NO"):
+        if parser.sees(word):
+            parser.unsupported("ALTER TABLE …")
     return parser.raise_error("Expected ADD, ALTER, DROP or VALIDATE")
 
 

@@ -100,9 +100,11 @@ def create_table(parser: StatementParser) -> CreateTableStatement | CreateTableA
         columns = [element for element in elements if isinstance(element, TableColumn | TableLike)]
         constraints = [element for element in elements if isinstance(element, TableConstraint)]
         skip_storage_parameters(parser)
+        _reject_hierarchies(parser)
         return CreateTableStatement(
             this=name, exists=exists, columns=columns, constraints=constraints
         )
+    _reject_hierarchies(parser)
     names = (
         parser.wrapped_list(StatementParser.name) if parser.sees_token(TokenType.L_PAREN) else None
     )
@@ -111,6 +113,14 @@ def create_table(parser: StatementParser) -> CreateTableStatement | CreateTableA
     return CreateTableAsStatement(
         this=name, exists=exists, names=names, query=parser.query(), **_with_data(parser)
     )
+
+
+def _reject_hierarchies(parser: StatementParser) -> None:
+    hint = "one table holds all rows; a view with UNION ALL shows those of several tables"
+    if parser.sees_token(TokenType.PARTITION_BY) or parser.sees("PARTITION"):
+        raise UnsupportedSql("partitioned tables are not supported", hint=hint)
+    if parser.sees("INHERITS"):
+        raise UnsupportedSql("tables that inherit from others are not supported", hint=hint)
 
 
 def _is_name_list(parser: StatementParser) -> bool:
