@@ -16,3 +16,7 @@ SELECT g, round(d / 2.0 / 2.0 / 2.0 / 2.0 / 2.0 / 2.0 / 2.0 / 2.0 / 2.0 / 2.0, 6
 SELECT count((a, -g)), count(DISTINCT (-g, a)), to_jsonb((1, -2, 3))::text, make_interval(days := 3, hours => 2) AS i, array_agg((g, -a) ORDER BY g, a) FILTER (WHERE g < 2) IS NULL AS n FROM t
 SELECT ARRAY[(SELECT 1 WHERE false)] AS one, ARRAY(SELECT 1 WHERE false) AS none, ARRAY[ARRAY[(SELECT 1)], ARRAY[2]] AS nested, ARRAY[[(SELECT 1)], [(SELECT 2)]] AS bare
 SELECT ARRAY[(SELECT a FROM t WHERE g = 1), 2] AS two, ARRAY(SELECT 5 FROM t) AS fives
+SELECT a, a IN (1, 2, -3) OR b IN ('a', 'b') OR b = 'x' OR a = 7, a NOT IN (1, 2, NULL), (a IN (1, -1) OR a IN (2, 3)) AND NOT (b IN ('a', NULL, 'c')), g IN (10, 20, 9223372036854775807), g = 10 OR g = 20 OR a = 1 FROM t
+SELECT a, CASE WHEN a = 0 OR 10 / a IN (1, 2, 5) OR 7 / a = 3 THEN 'in' ELSE 'out' END, CASE WHEN a <> 0 AND (10 / a IN (1, 2, 5) OR 7 / a IN (3, 7)) THEN 1 END FROM (SELECT a % 4 AS a FROM t) AS s
+SELECT e, e IN ('2024-01-01', '2020-02-29 12:00:00') OR e = '1999-12-31', x IN ('2024-02-29', '2020-01-01') FROM t, u WHERE t.a = u.a
+SELECT t.a, substring(t.b, 1, 2), substring(u.b FROM -1 FOR 3), substr(t.b, 0), left(u.b, -1), right(t.b, 2), split_part(u.b, 'a', -1), lower(t.b), extract(year FROM x) FROM t LEFT JOIN u ON lower(t.b) = lower(u.b) AND substring(t.b, 1, 1) IN ('a', 'b', 'A') WHERE lower(t.b) <> 'z' AND extract(year FROM u.x) IN (2019, 2020, 2024)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import singledispatch
+from itertools import groupby
 
+from reclock.algebra.relations import BOOLEAN, array
 from reclock.compute.expressions.eager_calls import shielded
 from reclock.errors import InternalError
 from reclock.plan import functions
 from reclock.plan.functions import json_calls
+from reclock.plan.functions.arrays import LOOKED_UP
 from reclock.plan.functions.casts import write_cast
 from reclock.plan.functions.floats import positive_zero, with_value
 from reclock.plan.functions.registry import Site, write
@@ -39,6 +42,8 @@ def _(scalar: Literal, engine: str, columns: Sequence[str]) -> str:
 def _(scalar: Call, engine: str, columns: Sequence[str]) -> str:
     if scalar.function in _DECIDING and any(map(could_error, scalar.arguments[1:])):
         return _in_order(scalar, engine, columns)
+    if scalar.function == "or":
+        return f"({' OR '.join(to_sql(part, engine, columns) for part in _parts(scalar))})"
     written = _with_short_arguments(
         engine,
         _site(scalar, engine, columns),
@@ -99,14 +104,52 @@ _DECIDING = {"and": "FALSE", "or": "TRUE"}
 """The operators whose answer one argument can decide, each with that argument."""
 
 
+def _parts(scalar: Call[Scalar]) -> list[Scalar]:
+    """What a chain of AND or OR combines, in order. Of OR, comparisons of one value with constants
+    that follow each other are one part, which an engine looks up."""
+    if scalar.function != "or":
+        return list(_operands(scalar))
+    parts: list[Scalar] = []
+    for value, run in groupby(_operands(scalar), _compared):
+        equalities = list(run)
+        if value is None or len(equalities) == 1:
+            parts += equalities
+        else:
+            constants = tuple(map(_constant, equalities))
+            parts.append(Call("= any", (value, Literal(constants, array(value.type))), BOOLEAN))
+    return parts
+
+
+def _compared(scalar: Scalar) -> Scalar | None:
+    """The value that the scalar compares with a constant, if engines look such values up."""
+    match scalar:
+        case Call("=", (value, Literal(constant, type))):
+            is_listed = type.name in LOOKED_UP and type == value.type and constant is not None
+            return value if is_listed else None
+        case _:
+            return None
+
+
+def _constant(equality: Scalar) -> object:
+    assert isinstance(equality, Call)
+    constant = equality.arguments[1]
+    assert isinstance(constant, Literal)
+    return constant.value
+
+
 def _in_order(scalar: Call[Scalar], engine: str, columns: Sequence[str]) -> str:
     """AND or OR that evaluates no argument after one that decides, as in PostgreSQL: only a CASE
     keeps an engine from evaluating all of them."""
-    first, *rest = _operands(scalar)  # what is first is written twice, so it must be short
-    others = rest[0] if len(rest) == 1 else Call(scalar.function, tuple(rest), scalar.type)
-    written, decided = to_sql(first, engine, columns), _DECIDING[scalar.function]
-    both = f"({written} {scalar.function.upper()} {to_sql(others, engine, columns)})"
-    return case_sql(engine, f" WHEN {written} IS {decided} THEN {decided} ELSE {both}")
+    operator, decided = scalar.function.upper(), _DECIDING[scalar.function]
+    *parts, last = _parts(scalar)
+    result, could_fail = to_sql(last, engine, columns), could_error(last)
+    for part in reversed(parts):
+        written = to_sql(part, engine, columns)
+        both = f"({written} {operator} {result})"
+        guarded = case_sql(engine, f" WHEN {written} IS {decided} THEN {decided} ELSE {both}")
+        result = guarded if could_fail else both
+        could_fail = could_fail or could_error(part)
+    return result
 
 
 def condition_to_sql(condition: Scalar, engine: str, columns: Sequence[str]) -> str:
@@ -114,7 +157,7 @@ def condition_to_sql(condition: Scalar, engine: str, columns: Sequence[str]) -> 
     optimize them, but take the square of the time of long ones."""
     if not isinstance(condition, Call) or condition.function not in _DECIDING:
         return to_sql(condition, engine, columns)
-    parts = [condition_to_sql(part, engine, columns) for part in _operands(condition)]
+    parts = [condition_to_sql(part, engine, columns) for part in _parts(condition)]
     written = f" {condition.function.upper()} ".join(parts)
     if condition.function == "or" and len(parts) > _MANY:
         return case_sql(engine, f" WHEN {written} THEN TRUE ELSE FALSE")

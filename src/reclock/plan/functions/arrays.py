@@ -26,7 +26,7 @@ from reclock.plan.functions.arithmetic import duckdb_digits
 from reclock.plan.functions.array_sql import innermost, listed, of_one_shape
 from reclock.plan.functions.floats import with_value
 from reclock.plan.functions.registry import Resolver, Site, Types, Writer, scalar, writer
-from reclock.plan.functions.sql_names import literal, raised, type_sql
+from reclock.plan.functions.sql_names import listed_literal, raised, type_sql
 from reclock.plan.functions.typing import common_type, exact, operand_type, parameters
 
 Signature = tuple[tuple[ScalarType, ...], ScalarType]
@@ -250,7 +250,7 @@ def _any(engine: str, template: str) -> Writer:
         values, element = site.constants.get(1), site.types[1].element
         if not isinstance(values, tuple) or element is None or element.name not in LOOKED_UP:
             return write_any(site)
-        items = ", ".join(literal(engine, value, element) for value in values)
+        items = ", ".join(listed_literal(engine, value, element) for value in values)
         return f"({site.arguments[0]} IN ({items}))" if values else "FALSE"
 
     return write

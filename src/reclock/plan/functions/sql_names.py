@@ -96,6 +96,14 @@ def string(engine: str, value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
+def listed_literal(engine: str, value: Any, type: ScalarType) -> str:
+    """``value`` among others that an engine gives one type: in an array that is cast to it, or to
+    look a value up."""
+    if type.is_integer and isinstance(value, int) and value >= 0:
+        return str(int(value))
+    return literal(engine, value, type)
+
+
 def literal(engine: str, value: Any, type: ScalarType) -> str:
     """``value`` as an SQL literal of exactly ``type``."""
     target = type_sql(engine, type)
@@ -104,7 +112,7 @@ def literal(engine: str, value: Any, type: ScalarType) -> str:
     if type.is_object_id:
         return f"CAST({int(value)} AS {target})"
     if type.element is not None:
-        items = ", ".join(literal(engine, item, type.element) for item in value)
+        items = ", ".join(listed_literal(engine, item, type.element) for item in value)
         return f"CAST({f'[{items}]' if engine == 'duckdb' else f'array({items})'} AS {target})"
     if type.name is TypeName.RECORD:  # an entry of a map
         fields = zip(field_names(type), value, type.fields, strict=True)
