@@ -277,6 +277,54 @@ INSERTED_PARTS = """
     SELECT k, c::text FROM keyed_purses ORDER BY k
 """
 
+KEYS_OF_ENUMS = """
+    CREATE TYPE shade AS ENUM ('light', 'dark');
+    CREATE TABLE walls (room int, shade shade, note text, PRIMARY KEY (room, shade));
+    INSERT INTO walls VALUES (1, 'light', 'a'), (1, 'dark', 'b');
+    INSERT INTO walls VALUES (1, 'light', 'c');
+    INSERT INTO walls VALUES (1, 'dark', 'd') ON CONFLICT (room, shade) DO UPDATE SET note = excluded.note;
+    UPDATE walls SET shade = 'dark' WHERE shade = 'light';
+    UPDATE walls SET shade = 'light', room = 2 WHERE shade = 'dark';
+    SELECT room, note FROM walls WHERE room = 2 AND shade = 'light';
+    SELECT shade::text, count(*) FROM walls GROUP BY shade ORDER BY shade;
+    CREATE TABLE paints (shade shade PRIMARY KEY, price int);
+    CREATE UNIQUE INDEX ON paints (coalesce(shade, 'dark')) WHERE price > 1;
+    INSERT INTO paints VALUES ('light', 1);
+    CREATE TABLE orders (paint shade REFERENCES paints);
+    INSERT INTO orders VALUES ('light'), (NULL);
+    INSERT INTO orders VALUES ('dark');
+    DELETE FROM paints;
+    INSERT INTO paints VALUES (NULL, 1);
+    SELECT shade::text, price, room FROM paints JOIN walls USING (shade) ORDER BY room
+"""
+
+STRINGS_OF_SEVERAL_LINES = r"""
+    SELECT 'a'
+        'b' AS ab, E'c\n'   -- the next line goes on
+        'd\t', U&'\0061'
+
+        'b', 'it''s'
+        -- so does this
+        ' one' || 'x';
+    SELECT 'a' 'b';
+    SELECT 'a' /* no end of a line */ 'b';
+    SELECT $$a$$
+        'b';
+    SELECT 'a'
+        E'b'
+"""
+
+SELECTED_INTO = """
+    SELECT n, 'x' || n AS name INTO made FROM generate_series(1, 3) AS n;
+    SELECT * FROM made ORDER BY n;
+    SELECT n INTO made FROM generate_series(1, 3) AS n;
+    SELECT n INTO TABLE other FROM made WHERE n > 1 UNION ALL SELECT 7;
+    WITH w AS (SELECT max(n) AS n FROM other) SELECT n INTO TEMP TABLE passing FROM w;
+    SELECT * FROM other, passing ORDER BY 1;
+    SELECT 1 UNION SELECT 2 AS n INTO wrong;
+    SELECT n FROM (SELECT n INTO wrong FROM made) AS s
+"""
+
 MESSAGES = ("23502", "23505", "23514", "21000", "42P10")
 """SQLSTATEs whose messages are PostgreSQL's."""
 
@@ -286,7 +334,7 @@ MESSAGES = ("23502", "23505", "23514", "21000", "42P10")
     [
         *(KEYS, OTHER_KEYS, ELEMENTS, ON_CONFLICT, UPDATE, TYPES, EXECUTED),
         *(ARRAYS, WORDS_OF_TIME, WIDE_NUMBERS, QUERIES_IN_PARENTHESES, FORMS, CHANGED, SEQUENCES),
-        INSERTED_PARTS,
+        *(INSERTED_PARTS, KEYS_OF_ENUMS, SELECTED_INTO, STRINGS_OF_SEVERAL_LINES),
     ],
 )
 def test_statements_answer_as_in_postgresql(

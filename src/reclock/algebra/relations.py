@@ -242,6 +242,11 @@ class ScalarType:
         )
 
     @property
+    def is_keyed(self) -> bool:
+        """Whether a key may have its values: equal ones are stored alike."""
+        return self.is_flat or self.name is TypeName.ENUM
+
+    @property
     def is_nested(self) -> bool:
         """Whether its values are arrays, lists, maps or records."""
         return self.element is not None or self.name is TypeName.RECORD

@@ -503,3 +503,7 @@ SELECT g, nth_value(g, a) OVER (ORDER BY g ROWS BETWEEN UNBOUNDED PRECEDING AND 
 SELECT g, nth_value(g, a) OVER (ORDER BY g RANGE BETWEEN 10 PRECEDING AND 20 FOLLOWING), nth_value(g, (g / 10)::int) OVER (ORDER BY g DESC GROUPS BETWEEN 2 PRECEDING AND CURRENT ROW), nth_value(g, NULL) OVER (ORDER BY g), nth_value(g, '2') OVER (ORDER BY g) FROM t
 SELECT extract(julian FROM e), date_part('julian', e), extract(julian FROM e::date), a FROM t
 SELECT extract(julian FROM z), extract(julian FROM x), date_part('julian', x), extract(julian FROM timestamp '0001-01-01 00:00:00.000001'), extract(julian FROM date '1969-12-31'), extract(julian FROM timestamp '1969-12-31 23:59:59.999999') FROM u
+SELECT a, g FROM t ORDER BY a USING >, g USING < NULLS LAST
+SELECT b, array_agg(g ORDER BY g USING >) FROM t GROUP BY b ORDER BY b USING <
+WITH v AS (SELECT max(g) AS m FROM t) VALUES (1, (SELECT m FROM v)), (2, 3) ORDER BY 1 DESC
+SELECT a, (WITH v (x) AS (VALUES (a + 1)) VALUES ((SELECT x FROM v))) AS up FROM w

@@ -402,7 +402,9 @@ class QueryParser(CallParser):
             bindings = self._parse_csv(self._binding)
             return nodes.MutuallyRecursive(expressions=bindings, limit=limit, limit_action=action)
         self._retreat(start)
-        return super()._parse_with(skip_with_token)
+        clause = super()._parse_with(skip_with_token)
+        self.end_of_with = None if clause is None else self._index
+        return clause
 
     def _binding(self) -> exp.CTE:
         """A query of WITH MUTUALLY RECURSIVE: its name, its columns with their types, and it."""
@@ -421,6 +423,8 @@ class QueryParser(CallParser):
         # sqlglot comes here for what follows WITH: a query, never another statement.
         if self._curr.token_type not in QUERY_STARTS:
             self.raise_error("Expected a query")
+        if self._curr.token_type == TokenType.VALUES and self._index == self.end_of_with:
+            return self.rows_after_with()
         return super()._parse_statement()
 
     def query(self) -> exp.Expr:

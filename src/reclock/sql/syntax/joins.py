@@ -20,6 +20,9 @@ _SIZED = (
 class JoinParser(TypeParser):
     """sqlglot's, with ``USING (…) AS name``, and with VALUES in parentheses, where a query may go on."""
 
+    end_of_with: int | None = None
+    """The index of the token after the clause WITH that was parsed last."""
+
     def _parse_join(self, *args: Any, **options: Any) -> exp.Join | None:
         node = super()._parse_join(*args, **options)
         if node is None or not node.args.get("using") or self._next.text.upper() == "OF":
@@ -74,6 +77,18 @@ class JoinParser(TypeParser):
         if isinstance(table, exp.Table):
             table.set("only", None)  # it changes nothing: see table_name
         return table
+
+    def rows_after_with(self) -> exp.Expr | None:
+        """VALUES after WITH, as a SELECT from them."""
+        rows = super()._parse_statement()
+        if not isinstance(rows, exp.Values):
+            return rows
+        rows.set("alias", exp.TableAlias(this=exp.to_identifier("*VALUES*", quoted=True)))
+        query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=rows))
+        for clause in ("order", "limit", "offset"):
+            query.set(clause, rows.args.get(clause))
+            rows.set(clause, None)
+        return query
 
     def _parse_derived_table_values(self, allow_value_synonym: bool = False) -> exp.Values | None:
         if self._match_pair(TokenType.L_PAREN, TokenType.VALUES, advance=False):

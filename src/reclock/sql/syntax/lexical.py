@@ -24,6 +24,9 @@ _NUMBER = re.compile(
 _IN_WORD = re.compile(r"[^\W\d]|_")
 _NUMBERS = (TokenType.NUMBER, TokenType.HEX_STRING, TokenType.BIT_STRING)
 """What sqlglot takes a number for: ``0xff`` and ``x'ff'`` are the same to it."""
+_NEXT_LINE = re.compile(r"(?:[ \t\f\v]|--[^\n\r]*)*[\n\r](?:\s|--[^\n\r]*[\n\r])*")
+"""What is between two parts of one string: at least one end of a line."""
+_DIRECTIONS = {TokenType.LT: TokenType.ASC, TokenType.GT: TokenType.DESC}
 _CONTROL = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
@@ -109,6 +112,45 @@ def read_unicode_strings(tokens: Sequence[Token], text: str) -> list[Token]:
             raise SqlSyntaxError("invalid Unicode escape character", position=position)
         token.token_type = TokenType.STRING
         token.text = _without_unicode_escapes(text[token.start + 3 : token.end], escape, position)
+    return read
+
+
+def join_strings(tokens: Sequence[Token], text: str) -> list[Token]:
+    """The tokens with strings on successive lines as one: ``'a'`` and ``'b'`` on the next are
+    ``'ab'``. Only comments of a line may be between them."""
+    joined: list[Token] = []
+    for token in tokens:
+        last = joined[-1] if joined else None
+        if (
+            last is None
+            or last.token_type not in (TokenType.STRING, TokenType.BYTE_STRING)
+            or token.token_type is not TokenType.STRING
+            or not text[last.end] == text[token.start] == "'"
+            or not _NEXT_LINE.fullmatch(text, last.end + 1, token.start)
+        ):
+            joined.append(token)
+            continue
+        has_escapes = last.token_type is TokenType.BYTE_STRING
+        last.text += (
+            _unescaped(text[token.start + 1 : token.end], token.start + 1)
+            if has_escapes
+            else token.text
+        )
+        last.end = token.end
+    return joined
+
+
+def read_order_operators(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens with ``USING <`` and ``USING >`` of ORDER BY as ASC and DESC."""
+    read: list[Token] = []
+    for token in tokens:
+        direction = _DIRECTIONS.get(token.token_type)
+        if direction is None or not read or read[-1].token_type is not TokenType.USING:
+            read.append(token)
+            continue
+        read[-1].token_type = direction
+        read[-1].text = direction.name
+        read[-1].end = token.end
     return read
 
 

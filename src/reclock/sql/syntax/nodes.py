@@ -23,6 +23,22 @@ class QueryStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "as_of": False}
 
 
+@written_as(
+    "CREATE TABLE [exists: IF NOT EXISTS] {this} [({names})] AS {query} [is_empty: WITH NO DATA]"
+)
+class CreateTableAsStatement(Statement):
+    """``names`` are of the columns; without them they are those of ``query``. ``is_empty`` is WITH
+    NO DATA."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "exists": False,
+        "names": False,
+        "query": True,
+        "is_empty": False,
+    }
+
+
 @written_as("AS OF [at_least: AT LEAST] {this}")
 class AsOfClause(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "at_least": False}

@@ -16,8 +16,10 @@ from reclock.sql.syntax.dialect import Reclock, to_sql
 from reclock.sql.syntax.function_bodies import is_in_body, with_bodies
 from reclock.sql.syntax.lexical import (
     check_numbers,
+    join_strings,
     read_escapes,
     read_numbers,
+    read_order_operators,
     read_unicode_strings,
 )
 from reclock.sql.syntax.parser import StatementParser
@@ -82,6 +84,7 @@ def _tokenize(text: str) -> list[Token]:
     check_numbers(tokens, text)
     read_escapes(tokens, text)
     tokens = read_unicode_strings(tokens, text)
+    tokens = read_order_operators(join_strings(tokens, text))
     for token in tokens:
         if token.token_type is TokenType.IDENTIFIER and not token.text:
             message = 'zero-length delimited identifier at or near """"'

@@ -11,8 +11,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from reclock.errors import SqlSyntaxError, UnsupportedSql
 from reclock.sql.syntax.expressions import QUERY_STARTS, QueryParser
-from reclock.sql.syntax.nodes import QueryStatement, Statement, WithOption
+from reclock.sql.syntax.nodes import CreateTableAsStatement, QueryStatement, Statement, WithOption
 from reclock.sql.syntax.registry import Phrase, phrases_of
+from reclock.sql.syntax.temporary import make_temporary
 
 T = TypeVar("T")
 
@@ -112,8 +113,14 @@ class StatementParser(QueryParser):
         self._retreat(furthest if longest is None else end)
         return longest
 
-    def query_statement(self) -> QueryStatement:
+    def query_statement(self) -> QueryStatement | CreateTableAsStatement:
         query = self.query()
+        if any(token.token_type is TokenType.INTO for token in self._tokens):
+            table = _table_after_into(query)
+            if query.find(exp.Into):
+                self.reject("SELECT ... INTO is not allowed here")
+            if table is not None:
+                return CreateTableAsStatement(this=table, query=query)
         as_of = self.as_of() if self.is_as_of() else None
         if as_of is not None and self._curr and self._curr.text.upper() in _CLAUSES_BEFORE_AS_OF:
             raise SqlSyntaxError(
@@ -321,3 +328,18 @@ class StatementParser(QueryParser):
         ):
             raise UnsupportedSql(f"{verb} {self._curr.text.upper()} is not supported", hint=hint)
         self.raise_error("Invalid expression")
+
+
+def _table_after_into(query: exp.Expr) -> exp.Table | None:
+    """The table that SELECT … INTO creates, which the query loses. Only the first query of a UNION
+    may have one."""
+    while isinstance(query, exp.SetOperation):
+        query = query.left
+    into = query.args.get("into")
+    if into is None or not isinstance(into.this, exp.Table):
+        return None
+    query.set("into", None)
+    if into.args.get("temporary"):
+        make_temporary(into.this)
+    table: exp.Table = into.this
+    return table

@@ -153,7 +153,7 @@ def _check_columns(constraint: TableConstraint, desc: RelationDesc) -> None:
                 f'column "{column}" appears twice in {kind} constraint', sqlstate="42701"
             )
         type = desc.columns[desc.names.index(column)].type
-        if not type.is_flat and not constraint.args.get("is_not_enforced"):
+        if not type.is_keyed and not constraint.args.get("is_not_enforced"):
             raise UnsupportedSql(
                 f'column "{column}" has type {type}, which is not supported in keys',
                 hint="declare the constraint NOT ENFORCED",
@@ -201,7 +201,7 @@ def _declare_unique_index(
     if constraint.args.get("where") is not None:
         index_predicate(constraint.args["where"], desc, name)
     for part in index_key(constraint.args["keys"], desc, name):
-        if not part.column.type.is_flat:
+        if not part.column.type.is_keyed:
             raise UnsupportedSql(
                 f"{part.sql} has type {part.column.type}, which is not supported in keys"
             )

@@ -47,9 +47,10 @@ from reclock.sql.statements.tables.declared_constraints import (
 )
 from reclock.sql.statements.tables.generated import generated_columns, name_sequences
 from reclock.sql.statements.tables.like_plan import copy_columns, table_with
-from reclock.sql.statements.tables.syntax import CreateTableAsStatement, CreateTableStatement
+from reclock.sql.statements.tables.syntax import CreateTableStatement
 from reclock.sql.statements.tables.targets import default_of
 from reclock.sql.syntax.consumption import tracked_copy
+from reclock.sql.syntax.nodes import CreateTableAsStatement
 
 
 @plans(CreateTableStatement)

@@ -20,7 +20,7 @@ from reclock.sql.statements.tables.constraints_syntax import (
 )
 from reclock.sql.statements.tables.like_syntax import TableLike, table_like
 from reclock.sql.syntax.collations import collated_type
-from reclock.sql.syntax.nodes import Statement
+from reclock.sql.syntax.nodes import CreateTableAsStatement, Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
 from reclock.sql.syntax.storage_parameters import skip_storage_parameters
@@ -32,7 +32,6 @@ from reclock.sql.syntax.writing import (
     joined,
     listed,
     when,
-    written_as,
 )
 
 
@@ -59,22 +58,6 @@ class CreateTableStatement(Statement):
         "exists": False,
         "columns": True,
         "constraints": False,
-    }
-
-
-@written_as(
-    "CREATE TABLE [exists: IF NOT EXISTS] {this} [({names})] AS {query} [is_empty: WITH NO DATA]"
-)
-class CreateTableAsStatement(Statement):
-    """``names`` are of the columns; without them they are those of ``query``. ``is_empty`` is WITH
-    NO DATA."""
-
-    arg_types: ClassVar[dict[str, bool]] = {
-        "this": True,
-        "exists": False,
-        "names": False,
-        "query": True,
-        "is_empty": False,
     }
 
 

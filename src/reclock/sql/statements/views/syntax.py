@@ -149,22 +149,26 @@ def index_element(parser: StatementParser) -> exp.Expr:
     is_name = following and (
         following.token_type in (TokenType.COMMA, TokenType.R_PAREN)
         or following.text.upper() in ("ASC", "DESC", "NULLS")
-        or _is_operator_class(following)
+        or _tokens_of_operator_class(parser, 1)
     )
     key = parser.name() if is_name else parser.value()
-    if parser.next_token and parser.next_token.token_type is TokenType.DOT:
-        parser.advance()  # the schema of the operator class
-        parser.advance()
-    if _is_operator_class(parser.token):
+    for _ in range(_tokens_of_operator_class(parser, 0)):
         parser.advance()
     parser.accept_any(("ASC", "DESC"))
     parser.accept_first("NULLS FIRST", "NULLS LAST")
     return key
 
 
-def _is_operator_class(token: Token | None) -> bool:
-    """Also of extensions: ``gin_trgm_ops``."""
-    return token is not None and token.text.lower().endswith("_ops")
+def _tokens_of_operator_class(parser: StatementParser, ahead: int) -> int:
+    """The number of tokens of the class of operators that begins so many tokens ahead, also of an
+    extension, and with its schema: ``gin_trgm_ops``, ``public.gin_trgm_ops``."""
+    tokens = parser.tokens[parser.index + ahead : parser.index + ahead + 3]
+    count = 3 if len(tokens) == 3 and tokens[1].token_type is TokenType.DOT else 1
+    return count if tokens[count - 1 : count] and _is_operator_class(tokens[count - 1]) else 0
+
+
+def _is_operator_class(token: Token) -> bool:
+    return token.text.lower().endswith("_ops")
 
 
 @parses("REFRESH")
