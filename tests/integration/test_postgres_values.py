@@ -12,9 +12,11 @@ from fixtures.publications import Killed, Lakehouse, Upstream, killing_at
 from fixtures.sunk import delta_rows
 
 from reclock import failpoints
+from reclock.adapter.query.overview import object_of, overview_of
 from reclock.algebra.relations import numeric
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.errors import ErrorAtTime, InvalidOption, OutputFailed
+from reclock.pipeline import tick
 
 
 def test_values_that_do_not_fit_fail_their_tables_alone(
@@ -128,7 +130,7 @@ def test_a_new_copy_brings_back_tables_that_failed(upstream: Upstream, here: Lak
     here.sql("CREATE MATERIALIZED VIEW days AS SELECT count(*) AS c, max(d) AS last FROM changed")
     here.sql("CREATE SINK k FROM changed INTO DELTA 'changed'")
 
-    def tick() -> list[str]:
+    def tick_once() -> list[str]:
         failed = here.tick()
         assert here.sql(
             "SELECT name FROM mz_source_statuses WHERE status = 'stalled' ORDER BY name"
@@ -139,7 +141,7 @@ def test_a_new_copy_brings_back_tables_that_failed(upstream: Upstream, here: Lak
         return here.environment.stores.oracle.read_ts(EPOCH_MS)
 
     failing = {"copied"}
-    assert len(tick()) == 1
+    assert len(tick_once()) == 1
     before = now()
     failing |= {"changed", "narrowed"}
     upstream.run(
@@ -147,11 +149,11 @@ def test_a_new_copy_brings_back_tables_that_failed(upstream: Upstream, here: Lak
         "ALTER TABLE narrowed DROP COLUMN a",
         "INSERT INTO narrowed VALUES (2)",
     )
-    assert len(tick()) == 4  # the view and the sink too
+    assert len(tick_once()) == 4  # the view and the sink too
     here.sql("ALTER SOURCE pg RESNAPSHOT")  # nothing is mended yet
     upstream.run("UPDATE copied SET n = 2 WHERE id = 2")
     failing -= {"copied"}
-    assert "changed" in " ".join(tick())
+    assert "changed" in " ".join(tick_once())
     during = now()
     assert here.sql("SELECT * FROM copied ORDER BY id") == [(1, Decimal(1)), (2, Decimal(2))]
     upstream.run(
@@ -160,7 +162,7 @@ def test_a_new_copy_brings_back_tables_that_failed(upstream: Upstream, here: Lak
     upstream.run("ALTER TABLE narrowed ADD COLUMN a int", "INSERT INTO copied VALUES (3, 3)")
     here.sql("ALTER SOURCE pg RESNAPSHOT")
     failing.clear()
-    assert tick() == []
+    assert tick_once() == []
     rows = [(2, date(2024, 3, 1)), (3, date(2024, 3, 3))]
     assert here.sql("SELECT * FROM changed ORDER BY id") == rows
     assert here.sql("SELECT * FROM days") == [(2, date(2024, 3, 3))]
@@ -174,21 +176,68 @@ def test_a_new_copy_brings_back_tables_that_failed(upstream: Upstream, here: Lak
     upstream.run(
         "INSERT INTO changed VALUES (4, '2024-04-04')", "UPDATE narrowed SET a = 5 WHERE id = 1"
     )
-    assert tick() == []
+    assert tick_once() == []
     assert here.sql("SELECT * FROM days") == [(3, date(2024, 4, 4))]
     assert here.sql("SELECT id, a FROM narrowed ORDER BY id") == [(1, 5), (2, None)]
     # it may fail again, and come back again
     upstream.run("INSERT INTO changed VALUES (5, '-infinity')")
     failing = {"changed"}
-    assert len(tick()) == 3
+    assert len(tick_once()) == 3
     upstream.run("DELETE FROM changed WHERE id = 5")
     here.sql("ALTER SOURCE pg RESNAPSHOT")
     failing.clear()
-    assert tick() == []
+    assert tick_once() == []
     assert here.sql("SELECT * FROM days") == [(3, date(2024, 4, 4))]
     assert here.sql("SELECT status FROM mz_source_statuses WHERE name = 'changed'") == [
         ("running",)
     ]
+
+
+def test_a_table_that_failed_alone_is_a_problem_of_the_overview_with_its_way_out(
+    upstream: Upstream, here: Lakehouse
+) -> None:
+    """Also where views and sinks have its error, hints name the source that brings it back."""
+    upstream.run(
+        "CREATE TABLE good (id int PRIMARY KEY)",
+        "CREATE TABLE renamed (id int PRIMARY KEY, a int)",
+        "INSERT INTO renamed VALUES (1, 1)",
+    )
+    here.create(upstream)
+    here.sql("CREATE MATERIALIZED VIEW ids AS SELECT count(*) AS c FROM good")
+    here.sql("CREATE MATERIALIZED VIEW sums AS SELECT sum(a) AS a FROM renamed")
+    here.sql("CREATE SINK k FROM renamed INTO DELTA 'renamed'")
+    assert here.tick() == []
+    names = [object.name.rpartition(".")[2] for object in overview_of(here.environment).objects]
+    assert names == ["ids", "k", "pg", "sums"]
+
+    upstream.run("ALTER TABLE renamed RENAME a TO b", "INSERT INTO renamed VALUES (2, 2)")
+    report = tick.run(here.environment, owner="tests")
+    assert len(report.failed) == 3
+    resnapshot = "ALTER SOURCE reclock.public.pg RESNAPSHOT"
+    assert all(resnapshot in str(failure.hint) for failure in report.failed)
+    overview = overview_of(here.environment)
+    failed = [object for object in overview.objects if object.is_problem]
+    assert [(object.name, object.status, object.culprit) for object in failed] == [
+        ("reclock.public.k", "stalled", "reclock.public.renamed"),
+        ("reclock.public.renamed", "stalled", None),
+        ("reclock.public.sums", "failing", "reclock.public.renamed"),
+    ]
+    assert all(resnapshot in str(object.hint) for object in failed)
+    assert {object.name: object.status for object in overview.objects}["reclock.public.pg"] == (
+        "running"
+    )
+    for relation in ("renamed", "sums"):
+        with pytest.raises(OutputFailed) as raised:
+            here.sql(f"SELECT * FROM {relation}")
+        assert resnapshot in str(raised.value.hint)
+
+    detail = object_of(here.environment, failed[1].id)
+    assert [way.statement for way in detail.object.ways_out] == [resnapshot]
+    upstream.run("ALTER TABLE renamed RENAME b TO a")
+    here.sql(detail.object.ways_out[0].statement)
+    assert here.tick() == []
+    assert overview_of(here.environment).problems == 0
+    assert here.sql("SELECT a FROM sums") == [(3,)]
 
 
 @pytest.mark.parametrize(

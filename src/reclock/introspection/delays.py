@@ -30,6 +30,25 @@ def delaying_object(
         visited.add(current)
 
 
+def failing_input(
+    id: GlobalId,
+    depends_on: Callable[[GlobalId], Iterable[GlobalId]],
+    stalled: Collection[GlobalId],
+) -> GlobalId | None:
+    """The last stalled object on a path of stalled dependencies of ``id``; None if no dependency of
+    it is stalled."""
+    current, visited = id, {id}
+    while True:
+        candidates = (
+            input for input in depends_on(current) if input in stalled and input not in visited
+        )
+        input = min(candidates, default=None)
+        if input is None:
+            return None if current == id else current
+        current = input
+        visited.add(current)
+
+
 def with_derived(
     uppers: Mapping[GlobalId, Timestamp], depends_on: Mapping[GlobalId, Collection[GlobalId]]
 ) -> dict[GlobalId, Timestamp]:

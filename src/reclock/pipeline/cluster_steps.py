@@ -22,6 +22,7 @@ from reclock.controllers.compute import ClusterController
 from reclock.controllers.implied import sink_spec
 from reclock.errors import ClaimConflict, ReclockError, UpperMismatch, quoted_name
 from reclock.pipeline.object_status import (
+    about_read_source,
     error_of,
     error_status,
     record_running,
@@ -120,8 +121,8 @@ def _refresh(
             continue
         else:  # one index's trouble is not the others'
             status, error = "stalled", readiness.about_object(outcome, environment)
-        failures.append(TickFailure.of(names[id], error))
         statuses.append(error_status(stores, id, status=status, error=error))
+        failures.append(TickFailure.of(names[id], about_read_source(catalog, id, error)))
     stores.statuses.record_all(statuses)
     return RefreshReport(cluster, tuple(reports), tuple(failures))
 
@@ -200,7 +201,7 @@ def emit(
     except Exception as failure:  # the edge of the loop over sinks
         error = error_of(environment, failure, f"sink {quoted_name(entry.name)}")
         record_stall(stores, entry.id, error=error)
-        raise error from failure
+        raise about_read_source(catalog, entry.id, error) from failure
     record_running(stores, entry.id)
     if entry.previous is not None:
         settle(stores, entry)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from reclock.adapter.timestamps import readiness
+from reclock.algebra.ids import GlobalId
 from reclock.consensus.objects.statuses import Status
-from reclock.errors import InternalError, ReclockError, known_failure, plain_text
+from reclock.errors import InternalError, ReclockError, about_source, known_failure, plain_text
 from reclock.runtime.environment import Environment
 from reclock.runtime.stores import Stores
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
 
 
 def error_of(environment: Environment, failure: Exception, object_name: str) -> ReclockError:
@@ -17,6 +19,13 @@ def error_of(environment: Environment, failure: Exception, object_name: str) -> 
     return known_failure(failure) or InternalError(
         f"{object_name} failed", detail=plain_text(failure)
     )
+
+
+def about_read_source(catalog: PlannerCatalog, id: GlobalId, error: ReclockError) -> ReclockError:
+    """``error`` of an index or sink. If a source that it reads has failed, the hint proposes
+    statements about that source from now on."""
+    source = catalog.source_read_by(id)
+    return error if source is None else about_source(str(source.name), error)
 
 
 def running_status(

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from reclock.algebra.ids import GlobalId
+from reclock.catalog.objects import ItemType
 from reclock.consensus.objects.statuses import Status
 from reclock.errors import hint_about
 from reclock.runtime.stores import Stores
@@ -28,10 +29,13 @@ def status_history(stores: Stores, catalog: PlannerCatalog, id: str | None = Non
 
 def _with_name(status: Status, catalog: PlannerCatalog) -> Status:
     entry = catalog.entry(GlobalId(status.name))
-    if status.hint is None or not isinstance(entry, RelationEntry):
+    if status.hint is None or entry is None:
         return status
-    host = entry.source.host if entry.source is not None else None
-    source = catalog.entry(host or entry.collection.source_id)
+    if isinstance(entry, RelationEntry) and entry.type is ItemType.SOURCE:
+        host = entry.source.host if entry.source is not None else None
+        source = catalog.entry(host or entry.collection.source_id)
+    else:
+        source = catalog.source_read_by(entry.id)
     if source is None:
         return status
     return replace(status, hint=hint_about(str(source.name), status.hint))

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from reclock.adapter.context.statuses import current_statuses, status_history
-from reclock.adapter.query.ways_out import step_of, ways_out
+from reclock.adapter.query.ways_out import resnapshot_of, step_of, ways_out
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.objects import ItemType
@@ -19,7 +19,7 @@ from reclock.consensus.objects.statuses import Status
 from reclock.errors import UnknownRelation
 from reclock.ingest.payload import Step
 from reclock.ingest.source_collections import read_bindings
-from reclock.introspection.delays import delaying_object, with_derived
+from reclock.introspection.delays import delaying_object, failing_input, with_derived
 from reclock.introspection.overview import (
     INTERRUPTED,
     ITS_BACKFILL,
@@ -28,6 +28,7 @@ from reclock.introspection.overview import (
     ObjectDetail,
     ObjectOverview,
     Overview,
+    WayOut,
     in_order,
     last_refreshes,
     newest_partitions,
@@ -168,8 +169,8 @@ class _Gathered:
 
     @cached_property
     def listed(self) -> dict[GlobalId, Entry]:
-        """The relations and sinks of users. A subsource is a part of its source, an index of its
-        relation."""
+        """The relations and sinks of users. An index is a part of its relation, and a subsource of
+        its source, unless it has failed alone."""
         return {
             entry.id: entry
             for entry in self.catalog.entries()
@@ -179,22 +180,28 @@ class _Gathered:
                 isinstance(entry, RelationEntry)
                 and (entry.is_temporary or entry.type is ItemType.SOURCE_PROGRESS)
             )
-            and not self.catalog.is_subsource(entry.id)
+            and not (self.catalog.is_subsource(entry.id) and not self._has_failed_alone(entry.id))
         }
+
+    def _has_failed_alone(self, subsource: GlobalId) -> bool:
+        """Whether the subsource stands still while its source may go on."""
+        status = self.statuses.get(subsource)
+        return status is not None and status.status in PROBLEMS
 
     @cached_property
     def depends_on(self) -> dict[GlobalId, list[GlobalId]]:
-        """The dependencies of each listed object. A subsource counts as its source."""
+        """The dependencies of each listed object. A subsource that is not listed counts as its
+        source."""
         return {
             id: [self._part_of(on) for on in sorted(entry.depends_on)]
             for id, entry in self.listed.items()
         }
 
     def _part_of(self, id: GlobalId) -> GlobalId:
-        entry = self.catalog.entry(id)
-        if isinstance(entry, RelationEntry) and self.catalog.is_subsource(id):
-            return entry.collection.source_id
-        return id
+        if id in self.listed:
+            return id
+        source = self.catalog.source_of_subsource(id)
+        return source.id if source is not None else id
 
     @cached_property
     def uppers(self) -> dict[GlobalId, Timestamp]:
@@ -254,10 +261,14 @@ class _Gathered:
             )
             if upper == newest and culprit_id not in stalled:
                 culprit_id = None  # nothing is later than the object
+        if culprit_id is None and text in PROBLEMS:  # it may have the error of an input
+            culprit_id = failing_input(id, lambda other: self.depends_on.get(other, ()), stalled)
         if text not in PROBLEMS and culprit_id in stalled:
             text = LATE
         claim = frontier.claim if frontier is not None else None
-        step = step_of(claim.payload) if claim is not None and text == "stalled" else None
+        step = None
+        if claim is not None and text == "stalled" and not self.catalog.is_subsource(id):
+            step = step_of(claim.payload)
         index = self.index_on.get(id)
         cluster_id = (
             entry.cluster_id
@@ -289,8 +300,13 @@ class _Gathered:
             self.totals.get(id),
             self._refreshes.get(index.id) if index is not None else None,
             self._latest_audits.get(str(entry.name)) if entry.type is ItemType.SOURCE else None,
-            ways_out(str(entry.name), step) if step is not None else (),
+            self._ways_out(entry, step),
         )
+
+    def _ways_out(self, entry: Entry, step: Step | None) -> tuple[WayOut, ...]:
+        if (source := self.catalog.source_of_subsource(entry.id)) is not None:
+            return (resnapshot_of(str(source.name), str(entry.name)),)
+        return ways_out(str(entry.name), step) if step is not None else ()
 
     def _culprit(self, id: GlobalId, culprit_id: GlobalId | None) -> str | None:
         if id in self.backfilled:

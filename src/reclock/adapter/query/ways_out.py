@@ -49,6 +49,16 @@ def ways_out(source: str, step: Step) -> tuple[WayOut, ...]:
     return tuple(ways)
 
 
+def resnapshot_of(source: str, subsource: str) -> WayOut:
+    """Brings back a relation of the source that has failed alone. Both are names as SQL writes
+    them."""
+    follows = (
+        f"The next tick copies the tables anew, also {subsource}. Choose it after you have "
+        "corrected the upstream."
+    )
+    return WayOut("RESNAPSHOT", f"ALTER SOURCE {source} RESNAPSHOT", follows)
+
+
 def _skip_record(source: str, step: Step, error: DecodeFailed) -> list[WayOut]:
     """Gives up the failing record alone, or everything from it to the end of the claimed range. A
     step that still probes has claimed none: it gives up the partition."""

@@ -21,7 +21,6 @@ from reclock.errors import (
 from reclock.introspection.relation import BrokenObject
 from reclock.protocol.storage import CreateCollections
 from reclock.runtime.environment import Environment
-from reclock.sql.catalog.entries import IndexEntry, RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 
 Unavailable = (UnknownCollection, CollectionDamaged, ForeignCollection)
@@ -86,15 +85,13 @@ def about_object(error: ReclockError, environment: Environment) -> ReclockError:
 
 
 def about_source_of(error: OutputFailed, catalog: PlannerCatalog) -> OutputFailed:
-    """``error`` of a read, whose hint proposes statements about the relation's source."""
+    """``error`` of a read, whose hint proposes statements about the source that the relation
+    reads."""
     if error.collection is None:
         return error
-    relation = catalog.entry(object_of(error.collection))
-    if isinstance(relation, IndexEntry):
-        relation = catalog.entry(relation.on)
-    if not isinstance(relation, RelationEntry) or relation.type is not ItemType.SOURCE:
-        return error
-    source = catalog.entry(relation.collection.source_id)
+    source = catalog.entry(object_of(error.collection))
+    if source is not None and source.type is not ItemType.SOURCE:
+        source = catalog.source_read_by(source.id)
     return error if source is None else about_source(str(source.name), error)
 
 

@@ -177,6 +177,27 @@ class PlannerCatalog:
         entry = self._entries.get(id)
         return isinstance(entry, RelationEntry) and bool(entry.collection.output)
 
+    def source_of_subsource(self, id: GlobalId) -> Entry | None:
+        """The source that the subsource is a part of; None if the item is no subsource."""
+        entry = self._entries.get(id)
+        if not isinstance(entry, RelationEntry) or not entry.collection.output:
+            return None
+        return self._entries.get(entry.collection.source_id)
+
+    def source_read_by(self, id: GlobalId) -> Entry | None:
+        """The source whose subsources the item reads, directly or through other items, or is one
+        of. None if there is none, or if there are several."""
+        pending, visited = [id], {id}
+        sources: dict[GlobalId, Entry] = {}
+        while pending:
+            item = pending.pop()
+            if (source := self.source_of_subsource(item)) is not None:
+                sources[source.id] = source
+            elif (entry := self._entries.get(item)) is not None:
+                pending += entry.depends_on - visited
+                visited |= entry.depends_on
+        return next(iter(sources.values())) if len(sources) == 1 else None
+
     def by_object(self, groups: Mapping[str, GroupFrontier]) -> dict[GlobalId, GroupFrontier]:
         """The frontier of each object with a collection (of a sink, its frontier group's), if its
         group is among them."""
