@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from reclock.algebra.relations import DATE, TIMESTAMP, ScalarType
+from reclock.algebra.relations import DATE, MAX_PRECISION, TIMESTAMP, ScalarType, TypeName
 from reclock.plan.functions import ranges
+from reclock.plan.functions.arithmetic import has_rounded_operand
 from reclock.plan.functions.intervals import SPAN
 from reclock.plan.functions.records import FIELD_OF, RECORD_OF
+from reclock.plan.functions.typing import parameters
 from reclock.plan.scalars import Call, Case, Cast, Literal
 
 _TOTAL = frozenset(
@@ -116,13 +118,35 @@ def could_error(scalar: object) -> bool:
         case Cast(operand, target):
             return not _is_widening(operand.type, target) or could_error(operand)
         case Call(function, arguments):
-            is_total = function in _TOTAL or (
-                function in _TOTAL_OF and _TOTAL_OF[function](arguments)
+            is_total = (
+                function in _TOTAL
+                or (function in _TOTAL_OF and _TOTAL_OF[function](arguments))
+                or _has_room(scalar)
             )
             return not is_total or any(could_error(part) for part in arguments)
         case Case(branches, otherwise):
             return any(could_error(part) for branch in branches for part in branch) or could_error(
                 otherwise
+            )
+        case _:
+            return False
+
+
+def _has_room(call: Call) -> bool:
+    """Whether it is a sum, a difference or a product of numerics whose type holds the result
+    whatever the values are. That of a sum has all 38 digits if they might not do."""
+    if call.type.name is not TypeName.NUMERIC or len(call.arguments) != 2:
+        return False
+    precision, scale = parameters(call.type)
+    match call.function:
+        case "+" | "-":
+            return precision < MAX_PRECISION
+        case "*":
+            types = [argument.type for argument in call.arguments]
+            (left, left_scale), (right, right_scale) = map(parameters, types)
+            exact_scale = left_scale + right_scale
+            return left + right - exact_scale + scale <= MAX_PRECISION and (
+                scale == exact_scale or has_rounded_operand(types)
             )
         case _:
             return False

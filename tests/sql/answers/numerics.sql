@@ -34,3 +34,5 @@ SELECT CASE WHEN false THEN 'x'::text::numeric END
 SELECT round((10000.0 / 3) * (2.0 / 3), 6), round((-10000.0 / 3) * (200.0 / 3), 6), round((-1.0 / 3) * (-2.0 / 7), 6), (1e10 / 4) * (1e9 / 8) = 312500000000000000
 SELECT n, round((m * 1e9 + n) * (n / 3.0), 3), round((100 * p / 7) * (p * 1e3 / 3), 6), round((m / 8) * (m * 1e12 + 1), 6) FROM amounts WHERE n <> 4
 SELECT round(avg(n * 1000) * avg(m * 1000), 3), round(power(10.0, 4) * (avg(p) - 1.0), 3) FROM amounts WHERE n <> 4
+SELECT round(avg(n) * 1.1 * 1.1, 12), round((avg(n) / 3 * 1.1 + 1) * 1.21 * avg(n), 12) FROM amounts
+SELECT n FROM amounts a WHERE n < (SELECT 1.3 * avg(m) * 1.1 FROM amounts b WHERE b.n >= a.n)

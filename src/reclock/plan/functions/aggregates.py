@@ -77,7 +77,14 @@ def _average(types: Types, constants: Mapping[int, object]) -> Signature | None:
     argument = summed[0][0]
     if not argument.is_integer and parameters(argument)[1] > QUOTIENT_SCALE:
         argument = numeric(scale=QUOTIENT_SCALE)
-    return (argument,), quotient(least_digits(argument))
+    return (argument,), _average_type(argument)
+
+
+def _average_type(argument: ScalarType) -> ScalarType:
+    """The type of an average of integers or numerics, which has no more digits before the point
+    than they have."""
+    precision, scale = parameters(argument)
+    return quotient(least_digits(argument), precision - scale)
 
 
 def _count(types: Types, constants: Mapping[int, object]) -> Signature | None:
@@ -171,7 +178,7 @@ def average_operands(engine: str, total: str, count: str, type: ScalarType) -> t
 
 def average_quotient(engine: str, dividend: str, divisor: str, type: ScalarType) -> str:
     """The average of values of ``type`` from the ``average_operands``."""
-    result = quotient(least_digits(type))
+    result = _average_type(type)
     if engine == "spark":
         scale = 0 if type.is_integer else parameters(type)[1]
         return spark_quotient(dividend, divisor, scale, result)

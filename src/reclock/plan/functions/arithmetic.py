@@ -3,16 +3,16 @@
 Integers overflow with an error; integer division truncates towards zero and the remainder has the
 dividend's sign. Sums and products of numerics are exact, and an error where 38 digits do not hold
 them. Where the type of a product would be longer than 38 digits, 18 digits after the point are kept
-(or an operand's, if those are more). A value that has more is an error too, unless an operand is
-declared with 18 digits, as quotients and averages are: then the product is rounded as they were. A
-numeric quotient has 18 digits after the point; that its operands have no more is checked. It is
+(or an operand's, if those are more). A value that has more is an error too. A product with a factor
+that was rounded to 18 digits, as quotients and averages are, is rounded as that was. A numeric
+quotient has 18 digits after the point; that its operands have no more is checked. It is
 rounded half away from zero once: here if all 18 are printed, else when it is printed. Division by
 zero is an error for every type. Intervals are computed in ``intervals``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from reclock.algebra.relations import (
@@ -69,34 +69,43 @@ def _resolve_numbers(operator: str, left: ScalarType, right: ScalarType) -> Sign
                 if scale > QUOTIENT_SCALE
                 else numeric(MAX_PRECISION, scale)
             )
-            return (operand, operand), quotient(max(least_digits(left), least_digits(right)))
+            least = max(least_digits(left), least_digits(right))
+            return (operand, operand), quotient(least, p1 - s1 + s2)
         case _:
             result = widened(integral, scale, left, right)
             return (result, result), result
 
 
-def quotient(least: int) -> ScalarType:
-    """The type of quotients and averages, with at least so many digits after the point."""
-    type = numeric(MAX_PRECISION, QUOTIENT_SCALE)
+def quotient(least: int, integral: int) -> ScalarType:
+    """The type of quotients and averages: ``least`` digits after the point are printed at least,
+    and a value has at most ``integral`` digits before it."""
+    type = numeric(min(MAX_PRECISION, integral + QUOTIENT_SCALE), QUOTIENT_SCALE)
     return replace(type, least_digits=min(least, QUOTIENT_SCALE), is_quotient=True)
 
 
 def _resolve_product(left: ScalarType, right: ScalarType) -> Signature:
     """The exact product if 38 digits hold it whatever the values are, else an unconstrained numeric
-    of fewer digits."""
+    of fewer digits. That of a quotient is rounded as the quotient was."""
     if (parameters(left)[1] + parameters(right)[1]) > MAX_PRECISION:
         left, right = (
             type if parameters(type)[1] <= PRODUCT_SCALE else numeric(scale=PRODUCT_SCALE)
             for type in (left, right)
         )
     (p1, s1), (p2, s2) = parameters(left), parameters(right)
-    scale = s1 + s2
-    if p1 + p2 <= MAX_PRECISION:
-        return (left, right), widened(p1 + p2 - scale, scale, left, right, digits=sum)
-    result_scale = min(scale, max(PRODUCT_SCALE, s1, s2))
-    result = widened(p1 + p2 - scale, result_scale, left, right, digits=sum)
-    return (left, right), result if result_scale == scale else replace(
-        result, is_unconstrained=True
+    scale, of_quotient = s1 + s2, left.is_quotient or right.is_quotient
+    if p1 + p2 > MAX_PRECISION or of_quotient:
+        scale = min(scale, max(PRODUCT_SCALE, s1, s2))
+    result = widened(p1 - s1 + p2 - s2, scale, left, right, digits=sum)
+    is_exact = of_quotient or scale == s1 + s2
+    return (left, right), result if is_exact else replace(result, is_unconstrained=True)
+
+
+def has_rounded_operand(types: Sequence[ScalarType]) -> bool:
+    """Whether a factor was rounded to 18 digits or more: a quotient, or what was computed of one,
+    or a number that was declared so."""
+    return any(
+        type.is_quotient or (parameters(type)[1] >= PRODUCT_SCALE and not type.is_unconstrained)
+        for type in types
     )
 
 
@@ -215,13 +224,16 @@ def _infix(operator: str, engine: str) -> Writer:
 
 
 def _write_product(site: Site, engine: str) -> str:
-    """Of numerics. Where the exact product has more digits after the point than the result, only
-    that of the operands' fractions has them, and no digits before the point: all other parts of
-    the product fit where the result fits."""
+    """Of numerics. Where 38 digits might not hold the exact product, and it has more digits after
+    the point than the result, only that of the operands' fractions has them, and no digits before
+    the point: all other parts of the product fit where the result fits."""
     left, right = site.arguments
-    (_, left_scale), (_, right_scale) = map(parameters, site.types)
+    (left_precision, left_scale), (right_precision, right_scale) = map(parameters, site.types)
     scale = left_scale + right_scale
-    if scale == parameters(site.result)[1]:
+    is_rounded = has_rounded_operand(site.types)
+    if scale == parameters(site.result)[1] or (
+        is_rounded and left_precision + right_precision <= MAX_PRECISION
+    ):
         if engine == "duckdb":  # or it multiplies in 64 bits
             left = f"CAST({left} AS {_decimal(left_scale)})"
         return f"CAST(({left} * {right}) AS {type_sql(engine, site.result)})"
@@ -230,7 +242,7 @@ def _write_product(site: Site, engine: str) -> str:
         whole_left, left_fraction = _parts(engine, left, left_scale)
         whole_right, right_fraction = _parts(engine, right, right_scale)
         fraction = f"({left_fraction} * {right_fraction})"
-        if _has_rounded_operand(site):
+        if is_rounded:
             fraction = f"CAST({fraction} AS {type_sql(engine, site.result)})"
         else:
             fraction = narrowed(engine, fraction, numeric(MAX_PRECISION, scale), site.result)
@@ -249,13 +261,6 @@ def _parts(engine: str, number: str, scale: int) -> tuple[str, str]:
 
 def _decimal(scale: int, precision: int = MAX_PRECISION) -> str:
     return f"DECIMAL({precision}, {scale})"
-
-
-def _has_rounded_operand(site: Site) -> bool:
-    """Whether an operand of a product is a quotient or an average, which was rounded itself."""
-    return any(
-        parameters(type)[1] >= PRODUCT_SCALE and not type.is_unconstrained for type in site.types
-    )
 
 
 def _negation(engine: str) -> Writer:
@@ -352,7 +357,10 @@ def _pair(left: str, right: str) -> str:
 
 def duckdb_quotient_of_digits(left: str, right: str, result: ScalarType) -> str:
     """Of ``duckdb_digits`` of one scale."""
-    return f"{_QUOTIENT}({left}, {right}, {least_digits(result) == QUOTIENT_SCALE})"
+    value = f"{_QUOTIENT}({left}, {right}, {least_digits(result) == QUOTIENT_SCALE})"
+    if result.precision == MAX_PRECISION:
+        return value
+    return f"CAST({value} AS {type_sql('duckdb', result)})"
 
 
 def duckdb_digits(number: str, scale: int) -> str:
