@@ -3,12 +3,16 @@ changed by asking."""
 
 from __future__ import annotations
 
+import gzip
+import os
 import threading
+import time
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+import reclock
 from reclock.adapter.session.session import Session
 from reclock.adapter.statements.sources import check
 from reclock.adapter.statements.sources.check import check_source
@@ -54,6 +58,38 @@ def test_it_says_what_is_missing(home: Path) -> None:
     done = CliRunner().invoke(app, ["source", "check", "s", "--home", str(home)])
     assert done.exit_code == 1
     assert done.output.splitlines()[-1].startswith('MISSING  upstream: bucket "b" does not exist')
+
+
+def test_it_names_objects_whose_last_record_does_not_end(home: Path) -> None:
+    """Rows at their ends would be missing for ever, and nothing else says so. An object that was
+    written a moment ago may still be growing."""
+    folder = home / "buckets" / "b" / "in"
+    (folder / "two").write_text('{"x": 2}\n{"x": 3}')
+    (folder / "three.gz").write_bytes(gzip.compress(b'{"x": 4}'))
+    (folder / "one").write_text('{"x": 1}\n')
+
+    def last_records() -> list[tuple[bool, str]]:
+        with Environment.open(home) as environment:
+            results = check_source(environment, "s", timeout_s=30)
+            return [
+                (result.ok, result.detail.partition(" wait")[0])
+                for result in results
+                if result.name == "last record"
+            ]
+
+    unended = ['the last 8 bytes of "in/three.gz"', 'the last 8 bytes of "in/two"']
+    assert last_records() == [(True, text) for text in unended]
+    an_hour_ago = time.time() - 3600
+    for path in folder.iterdir():
+        os.utime(path, (an_hour_ago, an_hour_ago))
+    assert last_records() == [(False, text) for text in unended]
+    with reclock.connect(home) as client:
+        client.tick()
+        assert client.sql("SELECT x FROM s ORDER BY x").rows() == [(1,), (2,)]
+    assert last_records() == [(False, text) for text in unended]
+    (folder / "two").write_text('{"x": 2}\n{"x": 3}\n')
+    (folder / "three.gz").unlink()
+    assert last_records() == []
 
 
 def test_it_names_the_extra_of_a_library_that_is_missing(

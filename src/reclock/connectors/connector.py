@@ -195,6 +195,25 @@ def restart_hint(partition: str) -> str:
     return f"{decision('RESTART', partition)} reads it again from its beginning"
 
 
+@dataclass(frozen=True, slots=True)
+class UnendedRecord:
+    """The last ``size`` bytes of a partition, written at ``written_at``, which wait for the end of
+    their record."""
+
+    partition: str
+    size: int
+    written_at: Timestamp
+
+
+@runtime_checkable
+class HasUnendedRecords(Connector, Protocol):
+    """A connector of partitions that may end within a record."""
+
+    def unended_records(self, bound: Bound, probed: Sequence[Increment]) -> list[UnendedRecord]:
+        """What neither ``bound`` nor ``probed`` has, because no record ends there, in order of
+        partition."""
+
+
 @runtime_checkable
 class SupportsRestart(Connector, Protocol):
     """A connector that can read an abandoned partition again from its beginning."""

@@ -43,12 +43,12 @@ class Unzipped:
     def measured(self, bucket: str, listed: ListedObject) -> ListedObject:
         """The listed object with the size of its contents that can be read so far. Raises
         ``DecodeFailed`` if they are damaged."""
-        if not self._is_compressed(listed.key):
+        if not self.is_compressed(listed.key):
             return listed
         return replace(listed, size=sum(len(chunk) for chunk in self._contents(bucket, listed)))
 
     def read(self, bucket: str, key: str, lower: int, upper: int) -> Iterator[bytes]:
-        if not self._is_compressed(key):
+        if not self.is_compressed(key):
             yield from self.store.read(bucket, key, lower, upper)
             return
         if lower >= upper:
@@ -66,7 +66,7 @@ class Unzipped:
                 return
         raise ObjectMissing(bucket, key, detail=f"its contents end at byte {at}, expected {upper}")
 
-    def _is_compressed(self, key: str) -> bool:
+    def is_compressed(self, key: str) -> bool:
         return self.compression == "GZIP" or (
             self.compression == "AUTO" and key.lower().endswith(".gz")
         )

@@ -25,6 +25,7 @@ from reclock.connectors.connector import (
     Evidence,
     Increment,
     Skip,
+    UnendedRecord,
     remaining_ranges,
     skipped_ranges,
 )
@@ -36,6 +37,7 @@ from reclock.connectors.objects.line_contents import HEADER_BYTES
 from reclock.connectors.objects.notifications import NotificationQueue
 from reclock.connectors.objects.patterns import literal_prefix
 from reclock.connectors.objects.readings import (
+    UNKNOWN_VERSION,
     ObjectEvidence,
     by_partition,
     newest_readings,
@@ -45,6 +47,9 @@ from reclock.connectors.objects.readings import (
 from reclock.definitions.sources import ObjectsConnector
 from reclock.errors import InvalidOption
 from reclock.reclocking.remap import BoundRange
+
+_MEASURED_OBJECTS = 100
+"""Of how many compressed objects a check reads the contents to know their size: the newest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +207,28 @@ class Objects:
             yield CheckResult(
                 "reading", True, f'{size} of {listed_object.size} bytes of "{listed_object.key}"'
             )
+
+    def unended_records(self, bound: Bound, probed: Sequence[Increment]) -> list[UnendedRecord]:
+        if self.contents.counted != "bytes":
+            return []
+        bucket, newest = self.connector.bucket, self._newest_readings(bound)
+        uppers = {increment.name: increment.upper for increment in probed}
+        listed = self.store.list(bucket, literal_prefix(self.connector.pattern))
+        matching = scan.matching(listed, self.connector, self.contents)
+        matching.sort(key=lambda listed_object: -listed_object.modified_at)
+        unended, compressed = [], count()
+        for listed_object in matching:
+            key = listed_object.key
+            evidence = newest.get(key, ObjectEvidence(key, 0, 0, UNKNOWN_VERSION))
+            if evidence.is_abandoned or (
+                self.store.is_compressed(key) and next(compressed) >= _MEASURED_OBJECTS
+            ):
+                continue
+            upper = uppers.get(evidence.partition, evidence.length)
+            size = self.store.measured(bucket, listed_object).size - upper
+            if size > 0:
+                unended.append(UnendedRecord(evidence.partition, size, listed_object.modified_at))
+        return sorted(unended, key=lambda record: record.partition)
 
     def acknowledge(self, published: Sequence[Increment]) -> None:
         """Buckets do not track readers."""

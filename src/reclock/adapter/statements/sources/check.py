@@ -13,6 +13,7 @@ from reclock.adapter.statements.sources.specs import source_specs
 from reclock.connectors.connector import (
     CheckResult,
     Checks,
+    HasUnendedRecords,
     ReadsOnce,
     SupportsRestart,
     restart_hint,
@@ -22,6 +23,11 @@ from reclock.definitions.sources import SourceSpec
 from reclock.errors import ReclockError, extra_not_installed, hint_about, quoted_name
 from reclock.ingest.source_collections import SourceCollections
 from reclock.runtime.environment import Environment
+
+_UNENDED_MS = 60_000
+"""How long a writer may leave an object within a record before that is reported as missing."""
+
+_END_OF_RECORD = "a newline, and in CSV the quote that closes a field"
 
 
 def check_source(environment: Environment, name: str, *, timeout_s: float) -> Iterator[CheckResult]:
@@ -98,6 +104,15 @@ def _check_upstream(environment: Environment, spec: SourceSpec) -> Iterator[Chec
     yield CheckResult(
         "probe", True, f"{len(new)} partitions have something new, {len(bound)} are bound"
     )
+    if isinstance(connector, HasUnendedRecords):
+        now = environment.stores.clock()
+        for record in connector.unended_records(bound, new):
+            yield CheckResult(
+                "last record",
+                now - record.written_at < _UNENDED_MS,
+                f"the last {record.size} bytes of {quoted_name(record.partition)} wait for the "
+                f"end of their record: {_END_OF_RECORD}",
+            )
 
 
 def _described(failure: Exception) -> str:
