@@ -482,6 +482,28 @@ def test_an_invalid_value_is_named_with_its_column_in_our_words(format, type, va
     )
 
 
+@pytest.mark.parametrize(
+    ("format", "record", "reason"),
+    [
+        (
+            CsvFormat(has_header=False),
+            b"1,5.55,5.555\n",
+            "column \"b\" of type numeric(4,2): invalid value '5.555', which has too many digits "
+            "after the point",
+        ),
+        (JsonFormat(), b'{"id": 1, "id": 2}\n', 'the object has the field "id" twice'),
+        (JsonFormat(), b'{"a": 1e400}\n', "a number is beyond the range of double precision"),
+    ],
+)
+def test_arrows_messages_about_a_record_are_told_in_our_words(format, record, reason):
+    desc = RelationDesc(
+        (Column("id", BIGINT), Column("a", numeric(4, 2)), Column("b", numeric(4, 2)))
+    )
+    with pytest.raises(DecodeFailed) as failure:
+        decode(record, format, desc, key="k", offset=0)
+    assert failure.value.detail == reason
+
+
 def test_a_value_with_too_many_digits_after_the_point_is_not_rounded():
     """PostgreSQL would round it; a source keeps what was sent, or says that it cannot."""
     desc = RelationDesc((Column("v", numeric(4, 2)),))

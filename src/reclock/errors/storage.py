@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from reclock.errors.names import quoted_name
 from reclock.errors.root import ReclockError
+
+
+_LAST_MOMENT = 253_402_300_799_999
+"""The end of the year 9999."""
+
+
+def _as_moment(time: int) -> str:
+    """What follows a time in milliseconds in a sentence, for people; empty if no calendar has it."""
+    if time > _LAST_MOMENT:
+        return ""
+    return f", which is {datetime.fromtimestamp(time / 1000, UTC).isoformat(' ', 'milliseconds')}"
 
 
 class UpperMismatch(ReclockError):
@@ -25,7 +38,7 @@ class NotReadable(ReclockError):
         self, name: str, *, at: int, since: int, upper: int, hint: str | None = None
     ) -> None:
         if hint is None and at < since:
-            hint = f"the earliest time that can be read is {since}"
+            hint = f"the earliest time that can be read is {since}{_as_moment(since)}"
         super().__init__(
             f"{quoted_name(name)} cannot be read at {at}",
             detail=f"its since is {since}, its upper is {upper}",

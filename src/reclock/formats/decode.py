@@ -25,27 +25,9 @@ from reclock.collections.schema import arrow_schema
 from reclock.collections.text_lengths import within_limit
 from reclock.definitions.formats import BytesFormat, CsvFormat, JsonFormat, LineFormat, TextFormat
 from reclock.errors import DecodeFailed, InvalidJson, ReclockError
+from reclock.formats.arrow_messages import INVALID, TOO_PRECISE, invalid_value, reason_of
 from reclock.formats.composites import of_documents, of_texts
 from reclock.formats.records import BYTE_ORDER_MARK, quote_of, record_ends
-
-_INVALID = "invalid value "
-"""What our sentence about a value begins with as long as no column is named."""
-
-_TOO_MANY_DIGITS = tuple(
-    re.compile(pattern, re.DOTALL)
-    for pattern in (
-        r"[Ee]rror converting '(.*)' to decimal\d+\(.*\): (?:precision|scale) not supported",
-        r"Failed to convert JSON to decimal\d+\(.*\): (.*) requires (?:precision|scale)",
-    )
-)
-_UNREADABLE = tuple(
-    re.compile(pattern, re.DOTALL)
-    for pattern in (
-        r"The string '(.*)' is not a valid decimal\d+ number",
-        r"Failed to convert JSON to [^:]*, couldn't parse:(.*)",
-    )
-)
-"""Arrow's messages about a value that a type does not have."""
 
 _BLANK = re.compile(rb"^[ \t\r]*$", re.MULTILINE)
 _NO_OBJECT = re.compile(rb"^[ \t\r]*+(?!\{.*\}[ \t\r]*$|$)", re.MULTILINE)
@@ -141,7 +123,8 @@ def _decode_run(
                 high, reason = middle, str(earlier)
         record = run[starts[low] : ends[low]]
         reason = _failure(record, format, desc, header) or reason
-        if reason.startswith(_INVALID):
+        reason = _with_digits(reason, record, format, desc, header)
+        if reason.startswith(INVALID):
             guilty = (
                 column
                 for column in desc.columns
@@ -152,6 +135,24 @@ def _decode_run(
             for column in islice(guilty, 1):
                 reason = f'column "{column.name}" of type {column.sql_type}: {reason}'
         raise DecodeFailed(key, offset + starts[low], detail=reason) from failure
+
+
+def _with_digits(
+    reason: str,
+    record: bytes,
+    format: LineFormat,
+    desc: RelationDesc,
+    header: Sequence[str] | None,
+) -> str:
+    """The reason with the value in it, where Arrow does not say which one has too many digits."""
+    if not isinstance(format, CsvFormat) or not reason.endswith(TOO_PRECISE):
+        return reason
+    for column in desc.columns:
+        prefix = f'column "{column.name}" of type {column.sql_type}: '
+        if reason == f"{prefix}{TOO_PRECISE}":
+            [value] = _texts(record, format, desc, header, column).to_pylist()
+            return f"{prefix}{INVALID}'{value}', {TOO_PRECISE.replace('a value', 'which')}"
+    return reason
 
 
 def _failure(
@@ -188,7 +189,7 @@ def _decode(
             others = tuple(column for column in desc.columns if column.name not in documents)
             table = _read_moments(run, format, RelationDesc(others), header)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError) as error:
-        raise _Undecodable(_reason(str(error), desc, header)) from error
+        raise _Undecodable(reason_of(str(error), desc, header)) from error
     except InvalidJson as error:
         raise _Undecodable(f"{error}: {error.detail}" if error.detail else str(error)) from error
     columns = []
@@ -212,7 +213,7 @@ def _decode(
         except (pa.ArrowInvalid, ValueError, ReclockError) as error:
             raise _Undecodable(
                 f'column "{column.name}" of type {column.sql_type}: '
-                f"{_invalid_value(str(error)) or str(error).split(': expected')[0]}"
+                f"{invalid_value(str(error)) or str(error).split(': expected')[0]}"
             ) from error
         if values.null_count and not column.is_nullable:
             raise _Undecodable(
@@ -333,17 +334,26 @@ def _check_infinite(
 ) -> None:
     """Raises ``ValueError`` if a number is too large for the floating-point column: Arrow makes
     infinity of it."""
-    if isinstance(format, JsonFormat):
-        [texts] = _members(run, [column.name]).values()
-    else:
-        carriers = _carriers(desc, format, is_lenient=True)
-        place = carriers.get_field_index(column.name)
-        text = pa.field(column.name, pa.string())
-        texts = _read(run, format, carriers.set(place, text), header)[column.name]
+    texts = _texts(run, format, desc, header, column)
     [field] = arrow_schema(RelationDesc((column,)), with_updates=False)
     for number in (text for text in texts.to_pylist() if text and _NUMBER.match(text)):
         if pc.is_inf(pa.scalar(float(number)).cast(field.type)).as_py():
             raise ValueError(f"{number} is out of range")
+
+
+def _texts(
+    run: bytes,
+    format: LineFormat,
+    desc: RelationDesc,
+    header: Sequence[str] | None,
+    column: Column,
+) -> pa.ChunkedArray:
+    """The values of one column as the records have them."""
+    if isinstance(format, JsonFormat):
+        [texts] = _members(run, [column.name]).values()
+        return texts
+    carriers = pa.schema([pa.field(name, pa.string()) for name in desc.names])
+    return _read(run, format, carriers, header)[column.name]
 
 
 def _normal_forms(texts: pa.ChunkedArray, description: TextualType) -> pa.ChunkedArray:
@@ -435,7 +445,7 @@ def _fit(values: pa.ChunkedArray, type: pa.DataType) -> pa.ChunkedArray:
             r"Failed to parse string: '(.*)' as a scalar", str(error), re.DOTALL
         ):
             place = pc.index(values, matched[1]).as_py()
-            raise ValueError(f"{_INVALID}'{texts[place]}'") from error
+            raise ValueError(f"{INVALID}'{texts[place]}'") from error
         raise
 
 
@@ -447,41 +457,3 @@ def _bytea(text: str) -> bytes:
         return bytes.fromhex(text[2:])
     except ValueError as error:
         raise ValueError(f'invalid bytea "{text[:40]}": {error}') from error
-
-
-def _reason(message: str, desc: RelationDesc, header: Sequence[str] | None) -> str:
-    """Arrow's message, with the name and type of the column instead of its number."""
-    types = dict(zip(desc.names, desc.types, strict=True))
-    names = header if header is not None else desc.names
-    if matched := re.match(r"In CSV column #(\d+): (.*)", message, re.DOTALL):
-        name = names[int(matched[1])]
-        text = re.sub(r"^Row #\d+: |CSV conversion error to [^:]*: ", "", matched[2])
-        return f'column "{name}" of type {types[name]}: {(_invalid_value(text) or text)[:200]}'
-    if matched := re.match(
-        r"JSON parse error: Column\(/(.*?)\) changed from (\w+) to (\w+)", message
-    ):
-        name = matched[1]
-        if name not in types:
-            return message[:200]
-        is_document = types[name].name is TypeName.TEXT and matched[3] in ("object", "array")
-        way_out = "; a column of type jsonb keeps it" if is_document else ""
-        return f'column "{name}" of type {types[name]}: found {matched[3]}{way_out}'
-    if matched := re.search(
-        r"CSV parse error: (?:Row #\d+: )?(Expected \d+ columns, got \d+)", message
-    ):
-        return matched[1].lower().replace("columns", "fields")
-    text = re.sub(r" in row \d+|^JSON parse error: ", "", message)
-    return (_invalid_value(text) or text)[:200]
-
-
-def _invalid_value(message: str) -> str | None:
-    """Arrow's message about a value in our words; None if it is about something else."""
-    for pattern in _TOO_MANY_DIGITS:
-        if matched := pattern.match(message):
-            return f"{_INVALID}'{matched[1]}', which has too many digits"
-    for pattern in _UNREADABLE:
-        if matched := pattern.match(message):
-            return f"{_INVALID}'{matched[1]}'"
-    if message.startswith("Rescaling Decimal value"):  # which Arrow does not name
-        return "a value has too many digits after the point"
-    return None
