@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from reclock.errors.names import quoted_name
 from reclock.errors.root import ReclockError
 
-
 _LAST_MOMENT = 253_402_300_799_999
 """The end of the year 9999."""
 
