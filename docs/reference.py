@@ -164,6 +164,7 @@ _SYNTAX = {
     "map_build": "map_build(list), or MAP[key => value, …]",
     "list_length_max": "list_length_max(list, layer)",
     "interval span": "(how intervals are compared)",
+    "interval iso text": "x::text, with SET intervalstyle = iso_8601",
     "within_length": "x::varchar(n)",
     "in domain": "x::domain",
     "name": "x::name",

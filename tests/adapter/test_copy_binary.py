@@ -20,8 +20,8 @@ from reclock.adapter.copy.binary_format import BinaryReader
 from reclock.adapter.copy.transfer import CopyOut
 from reclock.algebra import relations as r
 from reclock.algebra.intervals import Interval, interval_of
+from reclock.algebra.text_style import PLAIN_TEXT
 from reclock.algebra.textual.times import normal_form as normal_time
-from reclock.algebra.zones import UTC_NAME
 from reclock.collections.schema import arrow_type
 from reclock.errors import ReclockError
 from reclock.sql.statements.copy.formats import BinaryFormat
@@ -75,7 +75,7 @@ def messages_of(rows: list[tuple[object, ...]]) -> list[bytes]:
     result = Result("COPY", r.RelationDesc(COLUMNS), [batch_of(rows)])
     return [
         message
-        for part in CopyOut(result, BinaryFormat(), UTC_NAME).lines
+        for part in CopyOut(result, BinaryFormat(), PLAIN_TEXT).lines
         for message in part.to_pylist()
     ]
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from reclock.adapter.context.texts import texts, writer
 from reclock.adapter.copy.binary_values import encode_column, value_encoder
 from reclock.algebra.relations import TIMESTAMPTZ, ScalarType, numeric
+from reclock.algebra.text_style import TextStyle
 from reclock.collections.schema import arrow_type
 from reclock.plan.functions.arithmetic import quotient
 
@@ -71,8 +72,9 @@ def test_moments(zone: str, values: Sequence[datetime | None]) -> None:
 
 def assert_alike(values: Sequence[Any], type: ScalarType, zone: str = "UTC") -> None:
     column = pa.array(values, arrow_type(type))
-    write, encode = writer(type, zone), value_encoder(type)
-    assert texts(column, type, zone).to_pylist() == [
+    style = TextStyle(zone)
+    write, encode = writer(type, style), value_encoder(type)
+    assert texts(column, type, style).to_pylist() == [
         None if value is None else write(value) for value in values
     ]
     assert encode_column(column, type).to_pylist() == [

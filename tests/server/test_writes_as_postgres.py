@@ -314,6 +314,20 @@ STRINGS_OF_SEVERAL_LINES = r"""
         E'b'
 """
 
+INTERVALS_OF_ISO_8601 = """
+    SET intervalstyle = 'iso_8601';
+    CREATE TABLE spans (n int, i interval);
+    INSERT INTO spans VALUES (1, '0'), (2, '1-2'), (3, '1 2:03:04'), (4, '2:03:04.45679'), (5, NULL), (6, '-0.1 s'),
+        (7, interval '1-2' + '3 4:05:06.7'), (8, interval '1-2' - '3 4:05:06.7'), (9, interval '-1-2' + '3 4:05:06.7'),
+        (10, '-1 mon'), (11, '100 hours'), (12, '-59 min -1 s'), (13, '13 mons -400 days'), (14, 'P1Y2M3DT4H5M6S'),
+        (15, '1 hour 1 ms');
+    SELECT n, i::text, (i * 2)::text, -i || '' FROM spans ORDER BY n;
+    SELECT array_agg(i::text ORDER BY n)::text, (interval '90 days 1 h')::text FROM spans;
+    RESET intervalstyle;
+    SELECT n, i::text FROM spans ORDER BY n;
+    SET IntervalStyle TO postgres
+"""
+
 SELECTED_INTO = """
     SELECT n, 'x' || n AS name INTO made FROM generate_series(1, 3) AS n;
     SELECT * FROM made ORDER BY n;
@@ -334,10 +348,34 @@ MESSAGES = ("23502", "23505", "23514", "21000", "42P10")
     [
         *(KEYS, OTHER_KEYS, ELEMENTS, ON_CONFLICT, UPDATE, TYPES, EXECUTED),
         *(ARRAYS, WORDS_OF_TIME, WIDE_NUMBERS, QUERIES_IN_PARENTHESES, FORMS, CHANGED, SEQUENCES),
-        *(INSERTED_PARTS, KEYS_OF_ENUMS, SELECTED_INTO, STRINGS_OF_SEVERAL_LINES),
+        *(
+            INSERTED_PARTS,
+            KEYS_OF_ENUMS,
+            SELECTED_INTO,
+            STRINGS_OF_SEVERAL_LINES,
+            INTERVALS_OF_ISO_8601,
+        ),
     ],
 )
 def test_statements_answer_as_in_postgresql(
     ours: psycopg.Connection, theirs: psycopg.Connection, script: str
 ) -> None:
     assert_same_answers(ours, theirs, script, messages=MESSAGES)
+
+
+def test_intervals_are_sent_in_the_style_of_the_session(
+    ours: psycopg.Connection, theirs: psycopg.Connection
+) -> None:
+    query = (
+        b"SELECT i, ARRAY[i, NULL], ROW(1, i) FROM (VALUES (interval '1 mon -3 days'), "
+        b"(interval '-1:02:03.5'), ('0')) AS v (i)"
+    )
+    sent = []
+    for connection in (ours, theirs):
+        connection.execute("SET intervalstyle TO iso_8601")
+        result = connection.pgconn.exec_(query)
+        places = [(row, column) for row in range(3) for column in range(3)]
+        sent.append([result.get_value(*place) for place in places])
+        with connection.cursor().copy("COPY (SELECT interval '1 day 2 h') TO STDOUT") as copy:
+            sent[-1].append(b"".join(map(bytes, copy)))
+    assert sent[0] == sent[1]

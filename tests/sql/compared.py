@@ -19,6 +19,7 @@ from reclock.adapter.context.shown_values import ShownBatches
 from reclock.adapter.context.texts import text_of, texts
 from reclock.algebra.intervals import Interval
 from reclock.algebra.relations import RelationDesc, ScalarType
+from reclock.algebra.text_style import TextStyle
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.schema import arrow_schema
 from reclock.compute.engines.engine import Engine, TableInput
@@ -391,7 +392,7 @@ def printed_answer(
     rows: list[tuple[str | None, ...]] = []
     for batch in ShownBatches(run(world, engine, select), types):
         columns = [
-            texts(column, type, zone).to_pylist()
+            texts(column, type, TextStyle(zone)).to_pylist()
             for column, type in zip(batch.columns, types, strict=False)
         ]
         rows += zip(*columns, strict=True)

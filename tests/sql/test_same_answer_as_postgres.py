@@ -31,6 +31,7 @@ from sql.compared import (
 from reclock.algebra.intervals import Interval
 from reclock.algebra.object_ids import defined_type_rows, type_oid, type_rows
 from reclock.algebra.relations import enum
+from reclock.algebra.text_style import TextStyle
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.errors import ReclockError
 from reclock.sql.catalog.entries import CompositeEntry, EnumEntry
@@ -148,7 +149,7 @@ def test_values_are_printed_as_postgresql_prints_them(
 def abroad(server: psycopg.Connection, world: World) -> Iterator[psycopg.Connection]:
     """The server and the world in another time zone than UTC."""
     server.execute(f"SET TimeZone = '{ZONE}'")
-    world.session = SessionNames(zone=ZONE)
+    world.session = SessionNames(style=TextStyle(ZONE))
     yield server
     server.execute("SET TimeZone = 'UTC'")
     world.session = SessionNames()

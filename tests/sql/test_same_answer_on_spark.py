@@ -22,6 +22,7 @@ from sql.compared import (
     queries,
 )
 
+from reclock.algebra.text_style import TextStyle
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.compute.engines.spark import SparkEngine
 from reclock.errors import UnsupportedSql
@@ -51,7 +52,7 @@ def test_both_engines_answer_the_same(
     name: str, sql: str, world: World, engine: DuckDbEngine, spark_engine: SparkEngine
 ) -> None:
     zone = ZONE if name == "zones" else "UTC"
-    world.session = SessionNames(zone=zone)
+    world.session = SessionNames(style=TextStyle(zone))
     select = world.select(sql)
 
     def rows(of: DuckDbEngine | SparkEngine) -> Counter[object]:

@@ -88,6 +88,23 @@ def interval_text(interval: Interval) -> str:
     return " ".join(texts)
 
 
+def interval_iso_text(interval: Interval) -> str:
+    """In the style ``iso_8601``, such as ``P1Y2M-3DT4H5M6.5S``; the source is that of
+    ``interval_text``."""
+    sign = -1 if interval.months < 0 else 1
+    years, months = (sign * part for part in divmod(abs(interval.months), 12))
+    date = ((years, "Y"), (months, "M"), (interval.days, "D"))
+    sign, size = (-1 if interval.microseconds < 0 else 1), abs(interval.microseconds)
+    hours, minutes = sign * (size // _HOUR_US), sign * (size % _HOUR_US // _MINUTE_US)
+    seconds, fraction = size % _MINUTE_US // _SECOND_US, size % _SECOND_US
+    time = "".join(f"{count}{unit}" for count, unit in ((hours, "H"), (minutes, "M")) if count)
+    if seconds or fraction:
+        digits = f".{fraction:06d}".rstrip("0") if fraction else ""
+        time += f"{'-' if sign < 0 else ''}{seconds}{digits}S"
+    text = "".join(f"{count}{unit}" for count, unit in date if count)
+    return f"P{text}{'T' if time else ''}{time}" if text or time else "PT0S"
+
+
 def _time(microseconds: int, plus: str) -> str:
     size = abs(microseconds)
     hours, minutes = size // _HOUR_US, size % _HOUR_US // _MINUTE_US

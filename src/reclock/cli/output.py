@@ -121,7 +121,7 @@ def _portions(result: Result, desc: RelationDesc) -> Iterator[Portion]:
         if not batch.num_rows:
             yield []
         for part in slices(batch):
-            columns = map(texts, part.columns, desc.types, repeat(result.zone))
+            columns = map(texts, part.columns, desc.types, repeat(result.style))
             rows = list(zip(*(column.to_pylist() for column in columns), strict=True))
             yield rows or [()] * part.num_rows
 

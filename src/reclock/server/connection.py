@@ -357,7 +357,7 @@ class ClientConnection:
             self._stream.send(self._format(prepared.desc, formats).description)
 
     def _format(self, desc: RelationDesc, codes: tuple[int, ...] = ()) -> RowFormat:
-        return self._formats.of(desc, codes, self._session.zone())
+        return self._formats.of(desc, codes, self._session.text_style())
 
     async def _executions(self, bind: messages.Bind) -> Executions | None:
         """The executions of INSERTs that have arrived, from ``bind`` on. None if it is the only one,
@@ -481,7 +481,7 @@ def _next_rows(
         return None
     if not isinstance(answer, Result) or answer.desc is None:
         return answer, None, b""
-    rows = DataRows(answer, formats.of(answer.desc, (), answer.zone))
+    rows = DataRows(answer, formats.of(answer.desc, (), answer.style))
     return answer, rows, rows.take()[0]
 
 
@@ -491,6 +491,6 @@ def _begin(
     answer = session.execute_prepared(portal.prepared, portal.values)
     if not isinstance(answer, Result) or answer.desc is None:
         return answer, None, b"", 0
-    rows = DataRows(answer, formats.of(answer.desc, portal.formats, answer.zone))
+    rows = DataRows(answer, formats.of(answer.desc, portal.formats, answer.style))
     piece, count = rows.take(limit)
     return answer, rows, piece, count

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from reclock.adapter.context.results import Result, slices
 from reclock.algebra.relations import Column, RelationDesc
+from reclock.algebra.text_style import TextStyle
 from reclock.errors import ProtocolViolation
 from reclock.server import messages
 from reclock.server.values import MessageBuffer, encoder, field
@@ -33,24 +34,24 @@ class RowFormats:
     """The formats that one connection uses: repeated statements have the same. Not thread-safe."""
 
     def __init__(self) -> None:
-        self._formats: dict[tuple[int, tuple[int, ...], str], RowFormat] = {}
+        self._formats: dict[tuple[int, tuple[int, ...], TextStyle], RowFormat] = {}
 
-    def of(self, desc: RelationDesc, codes: tuple[int, ...], zone: str) -> RowFormat:
-        """The format of rows with these columns and format codes; timestamps as text are in
-        ``zone``. Raises ``ProtocolViolation`` for a wrong number of codes."""
+    def of(self, desc: RelationDesc, codes: tuple[int, ...], style: TextStyle) -> RowFormat:
+        """The format of rows with these columns and format codes; texts are in the style.
+        Raises ``ProtocolViolation`` for a wrong number of codes."""
         # by identity: to compare two descriptions costs as much as to make a format
-        key = id(desc), codes, zone
+        key = id(desc), codes, style
         if (known := self._formats.get(key)) is not None:
             return known
         if len(self._formats) >= _MOST_FORMATS:
             self._formats.clear()
-        made = self._formats[key] = _row_format(desc, codes, zone)
+        made = self._formats[key] = _row_format(desc, codes, style)
         return made
 
 
-def _row_format(desc: RelationDesc, codes: Sequence[int], zone: str) -> RowFormat:
+def _row_format(desc: RelationDesc, codes: Sequence[int], style: TextStyle) -> RowFormat:
     fields = _fields(desc.columns, codes)
-    encode = encoder(desc.types, [field.format for field in fields], zone)
+    encode = encoder(desc.types, [field.format for field in fields], style)
     return RowFormat(desc, messages.row_description(fields), encode)
 
 

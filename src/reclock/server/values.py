@@ -26,7 +26,8 @@ from reclock.adapter.copy.binary_values import (
 )
 from reclock.algebra.object_ids import column_type_modifier, column_type_oid, type_rows, type_size
 from reclock.algebra.relations import JSONB, OID, TEXT, VARCHAR, Column, ScalarType, TypeName, array
-from reclock.algebra.zones import UTC_NAME, LocalClock
+from reclock.algebra.text_style import PLAIN_TEXT, TextStyle
+from reclock.algebra.zones import LocalClock
 from reclock.errors import UnknownObject
 from reclock.server.messages import Field
 from reclock.sql.queries.literals import parse_text, read_array
@@ -94,15 +95,15 @@ class MessageBuffer:
 
 
 def encoder(
-    types: Sequence[ScalarType], formats: Sequence[int], zone: str = UTC_NAME
+    types: Sequence[ScalarType], formats: Sequence[int], style: TextStyle = PLAIN_TEXT
 ) -> Callable[[pa.RecordBatch], MessageBuffer]:
-    """Encodes batches of these types as ``DataRow`` messages, one for each row. Timestamps as text
-    are in ``zone``."""
+    """Encodes batches of these types as ``DataRow`` messages, one for each row. Texts are in
+    the style."""
     one_by_one = [
-        _column_encoder(type, format, zone) for type, format in zip(types, formats, strict=True)
+        _column_encoder(type, format, style) for type, format in zip(types, formats, strict=True)
     ]
     at_once = [
-        partial(encode_column, type=type) if format else partial(texts, type=type, zone=zone)
+        partial(encode_column, type=type) if format else partial(texts, type=type, style=style)
         for type, format in zip(types, formats, strict=True)
     ]
     width = len(types).to_bytes(2, "big")
@@ -151,8 +152,10 @@ def _packed(messages: pa.LargeBinaryArray) -> MessageBuffer:
     )
 
 
-def _column_encoder(type: ScalarType, format: int, zone: str) -> Callable[[list[Any]], list[bytes]]:
-    write = value_encoder(type) if format else _TEXT.get(type.name) or writer(type, zone)
+def _column_encoder(
+    type: ScalarType, format: int, style: TextStyle
+) -> Callable[[list[Any]], list[bytes]]:
+    write = value_encoder(type) if format else _TEXT.get(type.name) or writer(type, style)
 
     def encode(values: list[Any]) -> list[bytes]:
         written = [None if value is None else write(value) for value in values]

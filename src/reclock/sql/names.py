@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from reclock.algebra.zones import UTC_NAME
+from reclock.algebra.text_style import PLAIN_TEXT, TextStyle
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
 from reclock.sql.syntax.dialect import Reclock, to_sql
 from reclock.sql.syntax.reserved_words import RESERVED_WORD
@@ -81,8 +81,8 @@ class SessionNames:
     current_user: str = DEFAULT_USER
     max_recursion_iterations: int = MAX_RECURSION_ITERATIONS
     """How many iterations of a recursive query may add rows."""
-    zone: str = UTC_NAME
-    """The time zone in which the session reads and writes moments."""
+    style: TextStyle = PLAIN_TEXT
+    """How the session writes values as text."""
     parameters: Parameters = field(default=NO_PARAMETERS, compare=False)
     process_id: Callable[[], int] = field(default=lambda: 0, compare=False)
     """The id by which the client knows the session."""
@@ -100,6 +100,11 @@ class SessionNames:
     """When the process opened the environment."""
     settings: Callable[[], Mapping[str, str]] = field(default=dict, compare=False)
     """The values of the session variables."""
+
+    @property
+    def zone(self) -> str:
+        """The time zone in which the session reads and writes moments."""
+        return self.style.zone
 
 
 def fold(name: exp.Expr | None) -> str:

@@ -22,6 +22,8 @@ class PlanningZone:
     """When the statement began. Raises ``UnsupportedSql`` where a definition is planned."""
     is_definition: bool = False
     is_asked: bool = False
+    has_iso_intervals: bool = False
+    """Whether intervals are written as in ISO 8601."""
 
 
 _zone: ContextVar[PlanningZone | None] = ContextVar("planning zone", default=None)
@@ -29,10 +31,20 @@ _zone: ContextVar[PlanningZone | None] = ContextVar("planning zone", default=Non
 
 @contextmanager
 def planned_in(
-    zone: str, now: Callable[[], datetime] = no_time, *, is_definition: bool = False
+    zone: str,
+    now: Callable[[], datetime] = no_time,
+    *,
+    is_definition: bool = False,
+    has_iso_intervals: bool = False,
 ) -> Iterator[PlanningZone]:
-    """Statements are planned in this zone, and at this time, meanwhile."""
-    planning = PlanningZone(zone, no_time if is_definition else now, is_definition)
+    """Statements are planned in this zone, and at this time, meanwhile. Definitions have one style
+    of intervals."""
+    planning = PlanningZone(
+        zone,
+        no_time if is_definition else now,
+        is_definition,
+        has_iso_intervals=has_iso_intervals and not is_definition,
+    )
     token = _zone.set(planning)
     try:
         yield planning
@@ -44,6 +56,12 @@ def is_utc() -> bool:
     """Whether moments are read and written in UTC, as engines know them."""
     planning = _zone.get()
     return planning is None or planning.name == UTC_NAME
+
+
+def has_iso_intervals() -> bool:
+    """Whether intervals are written as in ISO 8601."""
+    planning = _zone.get()
+    return planning is not None and planning.has_iso_intervals
 
 
 def session_zone() -> str:

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from reclock.adapter.context.registry import Registry
 from reclock.adapter.context.shown_values import ShownBatches, has_blanks
 from reclock.algebra.relations import TEXT, Column, RelationDesc
+from reclock.algebra.text_style import PLAIN_TEXT, TextStyle
 from reclock.algebra.timestamps import Timestamp
-from reclock.algebra.zones import UTC_NAME
 from reclock.errors import EvaluationError
 from reclock.sql.planning.registry import PlannedStatement
 
@@ -56,8 +56,8 @@ class Result:
     """Whether rows arrive over time: an empty batch means that there are no more rows yet."""
     at: Timestamp | None = None
     """The time that a query read at, if its collections have times."""
-    zone: str = UTC_NAME
-    """The time zone in which timestamps are written as text."""
+    style: TextStyle = PLAIN_TEXT
+    """How values are written as text."""
 
     def with_blanks(self) -> Result:
         """The result as a client sees it, with the blanks at the end of ``char(n)``."""

@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reclock.algebra.array_shapes import shape
-from reclock.algebra.intervals import Interval, interval_of
+from reclock.algebra.intervals import Interval, interval_iso_text, interval_of
 from reclock.algebra.numerics import printed, quotient_digits
 from reclock.algebra.relations import MAX_PRECISION, TIMESTAMPTZ, ScalarType, TypeName
+from reclock.algebra.text_style import PLAIN_TEXT, TextStyle
 from reclock.algebra.textual.ranges import RANGE_TYPES
 from reclock.algebra.zones import UTC_NAME
 from reclock.errors import ProtocolViolation
@@ -77,29 +78,31 @@ def text_of(value: Any) -> str:
             return str(value)
 
 
-def writer(type: ScalarType, zone: str = UTC_NAME) -> Callable[[Any], str]:
-    """Writes values of ``type`` other than NULL; timestamps with time zone in ``zone``."""
+def writer(type: ScalarType, style: TextStyle = PLAIN_TEXT) -> Callable[[Any], str]:
+    """Writes values of ``type`` other than NULL in the style."""
     if type.name is TypeName.VECTOR:
         return lambda value: " ".join(map(str, value))
     if type.name is TypeName.LIST and type.element is not None:
-        write_part = _part_writer(type.element, zone, "")
+        write_part = _part_writer(type.element, style, "")
         return lambda value: f"{{{','.join(map(write_part, value))}}}"
     if type.name is TypeName.MAP:
-        write_part = _part_writer(type.value, zone, "=>")
+        write_part = _part_writer(type.value, style, "=>")
         return lambda value: f"{{{','.join(_entry(item, write_part) for item in value)}}}"
     if type.element is not None:
-        write = writer(type.base, zone)
+        write = writer(type.base, style)
         return lambda value: _array_text(value, write, type.dimensions)
     if type.name is TypeName.RECORD:
-        writers = [writer(field.type, zone) for field in type.fields]
+        writers = [writer(field.type, style) for field in type.fields]
         return lambda value: _record_text(value, writers)
     if type.name is TypeName.NUMERIC:
         return lambda value: format(printed(value, type), "f")
-    if type.name is TypeName.TIMESTAMPTZ and zone != UTC_NAME:
-        info = ZoneInfo(zone)
+    if type.name is TypeName.INTERVAL and style.has_iso_intervals:
+        return lambda value: interval_iso_text(interval_of(value))
+    if type.name is TypeName.TIMESTAMPTZ and style.zone != UTC_NAME:
+        info = ZoneInfo(style.zone)
         return lambda value: _local_text(value.astimezone(info))
-    if type.name is TypeName.TSTZRANGE and zone != UTC_NAME:
-        write = writer(TIMESTAMPTZ, zone)
+    if type.name is TypeName.TSTZRANGE and style.zone != UTC_NAME:
+        write = writer(TIMESTAMPTZ, style)
         return replace(RANGE_TYPES[type.name], write=write).normal_form
     return real_text if type.name is TypeName.REAL else text_of
 
@@ -125,12 +128,12 @@ def real_text(value: float) -> str:
     return _float_text(float(str(np.float32(value))), _REAL_POWER)
 
 
-def texts(values: pa.Array, type: ScalarType, zone: str = UTC_NAME) -> pa.Array:
-    """`text_of` of each value, as strings, and NULL for NULL; timestamps with time zone in ``zone``.
-    Strings are texts already, whatever their type."""
+def texts(values: pa.Array, type: ScalarType, style: TextStyle = PLAIN_TEXT) -> pa.Array:
+    """`text_of` of each value, as strings, and NULL for NULL, in the style. Strings are texts
+    already, whatever their type."""
     kind = values.type
-    if type.name is TypeName.TSTZRANGE and zone != UTC_NAME:
-        return _written(values, type, zone)
+    if type.name is TypeName.TSTZRANGE and style.zone != UTC_NAME:
+        return _written(values, type, style)
     if pa.types.is_boolean(kind):
         return pc.if_else(values, _constant("t"), _constant("f"))
     if (
@@ -141,8 +144,8 @@ def texts(values: pa.Array, type: ScalarType, zone: str = UTC_NAME) -> pa.Array:
     ):
         return values.cast(pa.large_string())
     if pa.types.is_timestamp(kind):
-        is_local = kind.tz is not None and zone != UTC_NAME
-        return _local_texts(values, type, zone) if is_local else _timestamp_texts(values)
+        is_local = kind.tz is not None and style.zone != UTC_NAME
+        return _local_texts(values, type, style) if is_local else _timestamp_texts(values)
     if pa.types.is_floating(kind):
         size, (least, most) = pc.abs(values.cast(pa.float64())), _PLAIN
         is_plain = pc.or_(
@@ -151,7 +154,7 @@ def texts(values: pa.Array, type: ScalarType, zone: str = UTC_NAME) -> pa.Array:
         return _arrow_texts_except(values, pc.invert(is_plain), type)
     if pa.types.is_decimal(kind):
         return _numeric_texts(values, type)
-    return _written(values, type, zone)
+    return _written(values, type, style)
 
 
 def _constant(text: str) -> pa.Scalar:
@@ -219,8 +222,8 @@ def _quotient_texts(values: pa.Array, texts: pa.Array, type: ScalarType) -> pa.A
     return texts
 
 
-def _written(values: pa.Array, type: ScalarType, zone: str = UTC_NAME) -> pa.Array:
-    write = writer(type, zone)
+def _written(values: pa.Array, type: ScalarType, style: TextStyle = PLAIN_TEXT) -> pa.Array:
+    write = writer(type, style)
     return pa.array(
         [None if value is None else write(value) for value in values.to_pylist()], pa.large_string()
     )
@@ -231,13 +234,13 @@ def _arrow_texts_except(
     differing: pa.Array,
     type: ScalarType,
     arrow_texts: pa.Array | None = None,
-    zone: str = UTC_NAME,
+    style: TextStyle = PLAIN_TEXT,
 ) -> pa.Array:
     """The texts that Arrow prints, except where ``differing`` is true: PostgreSQL's there."""
     texts = values.cast(pa.large_string()) if arrow_texts is None else arrow_texts
     differing = differing.fill_null(False)
     return (
-        pc.replace_with_mask(texts, differing, _written(values.filter(differing), type, zone))
+        pc.replace_with_mask(texts, differing, _written(values.filter(differing), type, style))
         if differing.true_count
         else texts
     )
@@ -259,10 +262,10 @@ def _timestamp_texts(values: pa.Array) -> pa.Array:
     )
 
 
-def _local_texts(values: pa.Array, type: ScalarType, zone: str) -> pa.Array:
+def _local_texts(values: pa.Array, type: ScalarType, style: TextStyle) -> pa.Array:
     """The local times of a zone, with their offsets, which are looked up once a day of UTC that has
     one offset only."""
-    info = ZoneInfo(zone)
+    info = ZoneInfo(style.zone)
     us = values.cast(pa.timestamp("us")).cast(pa.int64()).fill_null(0).to_numpy()
     days, day_of_value = np.unique(us // _DAY_US, return_inverse=True)
     offsets = [_offset_of_day(int(day), info) for day in days]
@@ -274,7 +277,7 @@ def _local_texts(values: pa.Array, type: ScalarType, zone: str) -> pa.Array:
     local_texts = pc.binary_join_element_wise(
         _timestamp_texts(local.cast(pa.timestamp("us"))), offset_texts, _constant("")
     )
-    return _arrow_texts_except(values, offset_texts.is_null(), type, local_texts, zone)
+    return _arrow_texts_except(values, offset_texts.is_null(), type, local_texts, style)
 
 
 def _offset_of_day(day: int, zone: ZoneInfo) -> timedelta | None:
@@ -298,9 +301,9 @@ def _array_text(items: Sequence[Any], write: Callable[[Any], str], dimensions: i
     return f"{{{','.join(texts)}}}"
 
 
-def _part_writer(type: ScalarType, zone: str, marks: str) -> Callable[[Any], str]:
+def _part_writer(type: ScalarType, style: TextStyle, marks: str) -> Callable[[Any], str]:
     """Writes an element of a list, or a value of a map, in quotes if it has one of ``marks``."""
-    write = writer(type, zone)
+    write = writer(type, style)
 
     def write_part(value: Any) -> str:
         if value is None:

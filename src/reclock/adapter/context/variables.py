@@ -26,6 +26,7 @@ from reclock.adapter.context.variable_values import (
     time_zone,
 )
 from reclock.algebra.byte_sizes import bytes_of
+from reclock.algebra.text_style import ISO_INTERVALS, POSTGRES_INTERVALS, TextStyle
 from reclock.algebra.zones import UTC_NAME
 from reclock.catalog.objects import Kind
 from reclock.catalog.snapshot import CatalogSnapshot
@@ -226,7 +227,13 @@ VARIABLES = {
             "extra_float_digits", "1", "for clients that set it; numbers are always written exactly"
         ),
         Variable("integer_datetimes", "on", "always on", always("on")),
-        Variable("intervalstyle", "postgres", "always postgres", always("postgres")),
+        Variable(
+            "intervalstyle",
+            POSTGRES_INTERVALS,
+            "how intervals are written as text: `postgres` or `iso_8601`; definitions write them as "
+            "`postgres`",
+            one_of(POSTGRES_INTERVALS, ISO_INTERVALS),
+        ),
         Variable("is_superuser", "off", "for clients that read it", always("off")),
         Variable(
             "lock_timeout",
@@ -406,7 +413,7 @@ class SessionVariables:
             path,
             cluster,
             max_recursion_iterations=int(self.get("max_recursion_iterations")),
-            zone=self.zone(),
+            style=self.text_style(),
             process_id=lambda: self.process_id or os.getpid(),
             settings=self._current,
         )
@@ -414,6 +421,10 @@ class SessionVariables:
     def zone(self) -> str:
         """The time zone."""
         return self.get("timezone")
+
+    def text_style(self) -> TextStyle:
+        """How values are written as text."""
+        return TextStyle(self.zone(), self.get("intervalstyle"))
 
     def _current(self) -> dict[str, str]:
         return {name: self.get(name) for name in {*self._defaults, *self._values, *self._local}}

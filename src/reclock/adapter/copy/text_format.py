@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from reclock.adapter.context.texts import joined, texts
 from reclock.algebra.relations import TEXT, ScalarType
-from reclock.algebra.zones import UTC_NAME
+from reclock.algebra.text_style import PLAIN_TEXT, TextStyle
 from reclock.errors import BadCopyData
 from reclock.sql.statements.copy.formats import LineFormat
 
@@ -34,12 +34,15 @@ END_OF_DATA = "\\."
 
 
 def encode(
-    batch: pa.RecordBatch, types: Sequence[ScalarType], format: LineFormat, zone: str = UTC_NAME
+    batch: pa.RecordBatch,
+    types: Sequence[ScalarType],
+    format: LineFormat,
+    style: TextStyle = PLAIN_TEXT,
 ) -> pa.LargeBinaryArray:
-    """A line for each row, with the local times of the zone."""
+    """A line for each row, in the style."""
     fields = []
     for position, (column, type) in enumerate(zip(batch.columns, types, strict=True)):
-        values = texts(column, type, zone)
+        values = texts(column, type, style)
         if not format.is_csv:
             written = _text_fields_of(values, format)
         else:

@@ -13,6 +13,7 @@ from reclock.adapter.copy import binary_format, text_format
 from reclock.adapter.copy.binary_format import BinaryReader
 from reclock.adapter.copy.reader import CopyReader
 from reclock.algebra.relations import ScalarType
+from reclock.algebra.text_style import TextStyle
 from reclock.errors import CopyAbandoned
 from reclock.sql.statements.copy.formats import BinaryFormat, CopyFormat, LineFormat
 from reclock.sql.statements.copy.plan import CopyFrom
@@ -22,7 +23,7 @@ class CopyOut:
     """``COPY … TO STDOUT``. ``lines`` is the data in the requested format, as arrays of lines or
     binary rows, to be iterated once. An empty array says that nothing more is known yet."""
 
-    def __init__(self, result: Result, format: CopyFormat, zone: str) -> None:
+    def __init__(self, result: Result, format: CopyFormat, style: TextStyle) -> None:
         result = result.with_blanks()
         assert result.desc is not None
         self.width = len(result.desc)
@@ -30,7 +31,7 @@ class CopyOut:
         self.is_binary = isinstance(format, BinaryFormat)
         self.rows = 0
         """The number of rows so far."""
-        self.lines: Iterator[pa.LargeBinaryArray] = self._encoded(result, format, zone)
+        self.lines: Iterator[pa.LargeBinaryArray] = self._encoded(result, format, style)
 
     @property
     def tag(self) -> str:
@@ -44,7 +45,7 @@ class CopyOut:
             close()
 
     def _encoded(
-        self, result: Result, format: CopyFormat, zone: str
+        self, result: Result, format: CopyFormat, style: TextStyle
     ) -> Iterator[pa.LargeBinaryArray]:
         assert result.desc is not None
         try:
@@ -60,7 +61,7 @@ class CopyOut:
                             text_format.encode,
                             types=result.desc.types,
                             format=format,
-                            zone=zone,
+                            style=style,
                         ),
                     )
         finally:

@@ -25,6 +25,7 @@ from reclock.adapter.statements.dispatch import execute
 from reclock.adapter.statements.tables.repeated_inserts import insert_rows
 from reclock.adapter.transaction.session_transactions import SessionTransactions, TransactionStatus
 from reclock.algebra.relations import ScalarType
+from reclock.algebra.text_style import TextStyle
 from reclock.algebra.timestamps import Timestamp, as_datetime
 from reclock.algebra.zones import LocalClock
 from reclock.errors import ReclockError, TransactionActive
@@ -219,6 +220,10 @@ class Session:
         """The time zone in which timestamps are read and written as text."""
         return self.variables.zone()
 
+    def text_style(self) -> TextStyle:
+        """How values are written as text."""
+        return self.variables.text_style()
+
     @property
     def clock(self) -> LocalClock:
         """What the texts of moments that the client sends leave to the session."""
@@ -304,7 +309,7 @@ class Session:
         answer = self.activity.recorded(parsed, self.user, self.variables.get("cluster"), work)
         if not isinstance(answer, Result):
             return answer
-        return replace(answer.with_blanks(), zone=self.zone())
+        return replace(answer.with_blanks(), style=self.text_style())
 
     def _execute_cancelable(
         self, parsed: ParsedStatement, parameters: Parameters, prepared: PreparedStatement | None

@@ -39,11 +39,11 @@ def _(statement: CopyTo, context: AuthorizationContext) -> Requirements:
 @executes(CopyTo)
 def _(statement: CopyTo, context: StatementContext) -> CopyOut:
     if isinstance(statement.select, SubscribeQuery):
-        return CopyOut(subscribe(statement.select, context), statement.format, statement.zone)
+        return CopyOut(subscribe(statement.select, context), statement.format, statement.style)
     query = QueryExecution(
         context, statement.select, context.transactions.block, read_ts=context.read_ts
     )
-    return CopyOut(query.run(), statement.format, statement.zone)
+    return CopyOut(query.run(), statement.format, statement.style)
 
 
 @requires(CopyToFiles)

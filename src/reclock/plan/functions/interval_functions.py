@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from reclock.algebra.intervals import DAY_US, DAYS_PER_MONTH
-from reclock.algebra.relations import DOUBLE, INTEGER, INTERVAL, TIMESTAMP, TIMESTAMPTZ, ScalarType
+from reclock.algebra.relations import (
+    DOUBLE,
+    INTEGER,
+    INTERVAL,
+    TEXT,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    ScalarType,
+)
 from reclock.plan.functions.intervals import computed, parts, span
 from reclock.plan.functions.registry import Site, Types, scalar
 from reclock.plan.functions.sql_names import interval_struct, raised
@@ -47,6 +55,44 @@ def interval_to_text(engine: str, interval: str) -> str:
 
 
 _TEXT = {"duckdb": "VARCHAR", "spark": "STRING"}
+ISO_TEXT = "interval iso text"
+"""The function that writes intervals as in ISO 8601. Its name is none that SQL can call."""
+
+
+def _iso_text(engine: str, interval: str) -> str:
+    """As ``interval_iso_text`` prints it."""
+    text, div = _TEXT[engine], _div(engine)
+
+    def counted(count: str, unit: str) -> str:
+        return f"CASE WHEN {count} <> 0 THEN concat(CAST({count} AS {text}), '{unit}') ELSE '' END"
+
+    def body(x: str) -> str:
+        step = parts(x)
+        us = step.microseconds
+        sign, size = f"CASE WHEN {us} < 0 THEN '-' ELSE '' END", f"abs({us})"
+        date = [
+            counted(f"({step.months} {div} 12)", "Y"),
+            counted(f"({step.months} % 12)", "M"),
+            counted(step.days, "D"),
+        ]
+        hours, minutes = f"({size} {div} {_HOUR_US})", f"({size} {div} {_MINUTE_US} % 60)"
+        fraction = f"lpad(CAST({size} % {_SECOND_US} AS {text}), 6, '0')"
+        rest = f"rtrim({fraction}, '0')" if engine == "duckdb" else f"rtrim('0', {fraction})"
+        digits = f"CASE WHEN {us} % {_SECOND_US} <> 0 THEN concat('.', {rest}) ELSE '' END"
+        seconds = f"CAST({size} {div} {_SECOND_US} % 60 AS {text})"
+        time = [
+            f"CASE WHEN {hours} <> 0 THEN concat({sign}, {counted(hours, 'H')}) ELSE '' END",
+            f"CASE WHEN {minutes} <> 0 THEN concat({sign}, {counted(minutes, 'M')}) ELSE '' END",
+            f"CASE WHEN {us} % {_MINUTE_US} <> 0 THEN concat({sign}, {seconds}, {digits}, 'S') "
+            "ELSE '' END",
+        ]
+        clock_part = f"CASE WHEN {us} <> 0 THEN concat('T', {', '.join(time)}) ELSE '' END"
+        is_zero = f"{step.months} = 0 AND {step.days} = 0 AND {us} = 0"
+        return (
+            f"CASE WHEN {is_zero} THEN 'PT0S' ELSE concat('P', {', '.join(date)}, {clock_part}) END"
+        )
+
+    return computed(engine, [interval], body)
 
 
 def clock(engine: str, us: str) -> str:
@@ -273,6 +319,12 @@ def _register(
 
 _OF_ONE = exact(((INTERVAL,), INTERVAL))
 _register("justify_hours", "The interval with full 24 hours as days.", _OF_ONE, _justify_hours)
+_register(
+    ISO_TEXT,
+    "The text of an interval as in ISO 8601.",
+    exact(((INTERVAL,), TEXT)),
+    lambda engine, site: _iso_text(engine, site.arguments[0]),
+)
 _register("justify_days", "The interval with full 30 days as months.", _OF_ONE, _justify_days)
 _register(
     "justify_interval",

@@ -43,7 +43,12 @@ def plan_node(node: Statement, catalog: PlannerCatalog, session: SessionNames) -
     is_definition = planning.is_definition or item_planner_of(type(node)) is not None
     if not isinstance(node, QueryStatement):  # which others may plan too
         qualify_types(node, catalog, session)
-    clock = planned_in(session.zone, session.now, is_definition=is_definition)
+    clock = planned_in(
+        session.zone,
+        session.now,
+        is_definition=is_definition,
+        has_iso_intervals=session.style.has_iso_intervals,
+    )
     with clock, types_of(catalog, session):
         return planning.planner(node, catalog, session)
 

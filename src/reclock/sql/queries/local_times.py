@@ -31,18 +31,21 @@ from reclock.algebra.relations import (
 from reclock.algebra.zones import UTC_NAME, offset
 from reclock.errors import UnsupportedSql
 from reclock.plan.functions.formats import names_zone, parts_of_zone
+from reclock.plan.functions.interval_functions import ISO_TEXT
 from reclock.plan.functions.moments import is_part_of_day
 from reclock.plan.functions.time_zones import LOCAL_TIMES, OFFSET
 from reclock.plan.scalars import Call, Case, Cast, Literal
 from reclock.sql.queries.folding import folded
 from reclock.sql.queries.planned import TypedExpr
-from reclock.sql.session_zone import is_utc, session_zone
+from reclock.sql.session_zone import has_iso_intervals, is_utc, session_zone
 
 _TIMESTAMPS, _MOMENTS = array(TIMESTAMP), array(TIMESTAMPTZ)
 
 
 def zoned_cast(value: TypedExpr, target: ScalarType) -> TypedExpr:
     """``value`` cast to ``target``, as the session means it."""
+    if value.type == INTERVAL and target == TEXT and has_iso_intervals():
+        return Call(ISO_TEXT, (value,), TEXT)
     if is_utc() or TIMESTAMPTZ not in (value.type, target):
         return Cast(value, target)
     if value.type == TIMESTAMPTZ:

@@ -11,6 +11,7 @@ from sqlglot import exp
 from reclock.algebra.byte_sizes import bytes_of
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import BIGINT, Column, RelationDesc
+from reclock.algebra.text_style import TextStyle
 from reclock.definitions.connections import AWS, Connection
 from reclock.definitions.sinks import FILE_BYTES
 from reclock.errors import (
@@ -58,9 +59,9 @@ def plan_copy(
         positions = _copied_positions(columns, table)
         copied = tuple(table.desc.columns[i] for i in positions)
         format = copy_format(node, [column.name for column in copied], table.desc.names)
-        return CopyFrom(table.id, table.name, copied, positions, format, session.zone)
+        return CopyFrom(table.id, table.name, copied, positions, format, session.style.zone)
     query = _copied_query(node, catalog, session)
-    return CopyTo(query, copy_format(node, query.desc.names), session.zone)
+    return CopyTo(query, copy_format(node, query.desc.names), session.style)
 
 
 def _copied_query(
@@ -288,11 +289,11 @@ class CopyFrom:
 
 @dataclass(frozen=True, slots=True)
 class CopyTo:
-    """The rows of a query, or its changes, go to the client, with moments in ``zone``."""
+    """The rows of a query, or its changes, go to the client, in the style."""
 
     select: Select | SubscribeQuery
     format: CopyFormat
-    zone: str
+    style: TextStyle
     tag: str = "COPY"
 
 
