@@ -14,8 +14,11 @@ from pathlib import Path
 
 import pytest
 from fixtures.replicas import QUICK, killing, processes
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
 
 from reclock.adapter.session.session import Session
+from reclock.cli.completion import ShellCompleter
 from reclock.cli.meta_commands import COMMANDS, HELP
 from reclock.cli.output import Format
 from reclock.cli.shell import Shell, run_shell
@@ -364,9 +367,42 @@ def test_watch_repeats_the_last_statements_until_they_fail(
     assert ("DROP TABLE" in captured.out, '"t"' in captured.err) == (True, True)
 
 
+def test_watch_repeats_so_many_times_and_says_when(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert shell.run_script("SELECT 7 AS seven \\watch i=0 c=2\n\\f csv\nSELECT 8 \\watch 0 c=1")
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(line.endswith(" (every 0s)") for line in lines) == 2
+    assert sum("7" in line.split() for line in lines) == 2
+    assert lines[-2:] == ["?column?", "8"]
+    assert shell.pager.is_on
+    for mistake, message in (
+        ("soon", "not a number of seconds: soon"),
+        ("c=x", "not a number of times: x"),
+        ("m=1", "\\watch has no option m"),
+    ):
+        assert not shell.run_script(f"SELECT 1 \\watch {mistake}")
+        assert message in capsys.readouterr().err
+
+
+def completions(shell: Shell, text: str) -> list[str]:
+    completer = ShellCompleter(shell.session, COMMANDS, lambda: shell.buffer)
+    event = CompleteEvent(completion_requested=True)
+    return [each.text for each in completer.get_completions(Document(text), event)]
+
+
 def test_names_are_completed_that_the_session_has_created(shell: Shell) -> None:
-    assert shell.run("CREATE TABLE lately (a int)")
-    assert "lately" in shell.session.relation_names()
+    assert shell.run('CREATE TABLE lately (amount int, "Days" int); CREATE TABLE other (ample int)')
+    assert completions(shell, "SELECT * FROM late") == ["lately"]
+    assert completions(shell, "SELECT * FROM public.late") == ["lately"]
+    assert completions(shell, r"\d late") == ["lately"]
+    assert completions(shell, r"\gs") == []
+    assert completions(shell, r"\watc") == [r"\watch"]
+    assert completions(shell, "sel") == ["SELECT"]
+    assert completions(shell, "SELECT * FROM lately WHERE am") == ["amount"]
+    assert completions(shell, "SELECT * FROM lately AS l WHERE l.day") == ['"Days"']
+    shell.enter("SELECT * FROM LATELY\n")
+    assert completions(shell, "WHERE am") == ["amount"]
 
 
 def test_work_is_cancelled_until_it_ends() -> None:

@@ -433,6 +433,9 @@ def test_the_shell_takes_results_and_data_of_a_server_in_portions(
     is transferred as by this process."""
     url = f"postgresql://reclock@127.0.0.1:{sql_server.port}/reclock"
     with RemoteSession(url, lambda message: None) as session:
+        list(session.execute("CREATE TABLE completed (amount int)"))
+        assert "completed" in session.relation_names()
+        assert session.column_names(["completed"]) == ["amount"]
         result = next(session.execute("SELECT * FROM generate_series(1, 5000000)"))
         assert isinstance(result, Result)
         first = next(iter(result.batches))

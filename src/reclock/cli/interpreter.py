@@ -6,6 +6,8 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from datetime import datetime
+from itertools import count
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
@@ -177,18 +179,24 @@ class Interpreter:
             self.has_failed = True
             return False
 
-    def watch(self, text: str, seconds: str) -> bool:
-        """Run ``text`` every so many seconds, until Control-C or an error."""
+    def watch(self, text: str, pause_s: float, times: int | None) -> bool:
+        """Run ``text`` every so many seconds: ``times`` times, or until Control-C or an error. The
+        time is printed above tables, and no result goes to the pager."""
+        paged, self.pager.is_on = self.pager.is_on, False
+        numbers = count() if times is None else range(times)
         try:
-            pause_s = float(seconds or 2)
-        except ValueError:
-            raise InvalidOption(f"not a number of seconds: {seconds.strip()}") from None
-        try:
-            while self.run(text):
-                time.sleep(pause_s)
+            for number in numbers:
+                if number:
+                    time.sleep(pause_s)
+                if self._file is None and self.output in (Format.TABLE, Format.EXPANDED):
+                    print(f"{datetime.now():%Y-%m-%d %H:%M:%S} (every {pause_s:g}s)\n", flush=True)
+                if not self.run(text):
+                    return False
         except KeyboardInterrupt:
-            return True
-        return False
+            pass
+        finally:
+            self.pager.is_on = paged
+        return True
 
     def redirect(self, path: Path | None) -> None:
         """Results go to the file from here on, or to standard output. Raises ``OSError``."""

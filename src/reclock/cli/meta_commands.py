@@ -38,7 +38,8 @@ HELP = r"""\d [PATTERN]     objects             \d NAME     columns of a relatio
 \sv NAME         the statement that creates a view
 \c NAME          go to another database       \encoding  that of the client: UTF8
 \conninfo        database, role and server of the session
-\i FILE          run a file          \watch [S]  repeat the last statements every S seconds (2)
+\i FILE          run a file          \watch [S] [c=N]  repeat the last statements every S
+                 seconds (2), or N times
 \g [FILE]        run the statement, or the last ones again; results go to FILE
 \gx [FILE]       the same, with expanded rows
 \p \r            print the statement so far, or forget it
@@ -128,7 +129,20 @@ def _edit(shell: Interpreter, argument: str) -> bool:
 
 
 def _watch(shell: Interpreter, argument: str) -> bool:
-    return shell.watch(shell.take_buffer() or shell.last, _without_semicolon(argument))
+    pause_s, times = 2.0, None
+    for word in _without_semicolon(argument).split():
+        name, equals, value = word.rpartition("=")
+        try:
+            if equals and "count".startswith(name):
+                times = int(value)
+            elif "interval".startswith(name):
+                pause_s = float(value)
+            else:
+                raise InvalidOption(rf"\watch has no option {name}", hint=r"write \watch 2 c=10")
+        except ValueError:
+            kind = "times" if equals and "count".startswith(name) else "seconds"
+            raise InvalidOption(f"not a number of {kind}: {value}") from None
+    return shell.watch(shell.take_buffer() or shell.last, pause_s, times)
 
 
 def _timing(shell: Interpreter, argument: str) -> bool:

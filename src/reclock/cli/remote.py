@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import select
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import contextmanager, suppress
 
 import psycopg
@@ -84,13 +84,29 @@ class RemoteSession:
         """The names of all relations, for completion: those of the last time that no transaction
         was open, which this query could end."""
         if self._connection.info.transaction_status is TransactionStatus.IDLE:
-            self._relation_names = [
-                row[0]
-                for result in self.execute("SELECT name FROM mz_objects ORDER BY name")
-                if isinstance(result, Result)
-                for row in result.rows()
-            ]
+            self._relation_names = self._texts("SELECT name FROM mz_objects ORDER BY name")
         return self._relation_names
+
+    def column_names(self, relations: Collection[str]) -> list[str]:
+        """The names of the columns of all relations with these names, for completion. None while a
+        transaction is open."""
+        is_idle = self._connection.info.transaction_status is TransactionStatus.IDLE
+        if not relations or not is_idle:
+            return []
+        names = ", ".join("'" + name.replace("'", "''") + "'" for name in relations)
+        return self._texts(
+            "SELECT DISTINCT c.name FROM mz_columns AS c JOIN mz_objects AS o ON o.id = c.id "
+            f"WHERE o.name IN ({names}) ORDER BY c.name"
+        )
+
+    def _texts(self, query: str) -> list[str]:
+        """The first column of the query's result."""
+        return [
+            row[0]
+            for result in self.execute(query)
+            if isinstance(result, Result)
+            for row in result.rows()
+        ]
 
     def __enter__(self) -> RemoteSession:
         return self

@@ -65,30 +65,16 @@ def run_shell(
 
 def _interact(shell: Shell, where: str, history: Path) -> None:
     from prompt_toolkit import PromptSession
-    from prompt_toolkit.completion import WordCompleter
     from prompt_toolkit.history import FileHistory, InMemoryHistory
     from prompt_toolkit.lexers import PygmentsLexer
     from pygments.lexers.sql import PostgresLexer
 
-    words = [
-        "SELECT",
-        "FROM",
-        "WHERE",
-        "GROUP BY",
-        "ORDER BY",
-        "AS OF",
-        "SHOW",
-        "SOURCES",
-        "CREATE",
-        "EXPLAIN",
-        "JOIN",
-    ]
+    from reclock.cli.completion import ShellCompleter
+
     prompt: PromptSession[str] = PromptSession(
         history=FileHistory(str(history)) if history.parent.is_dir() else InMemoryHistory(),
         lexer=PygmentsLexer(PostgresLexer),
-        completer=WordCompleter(
-            lambda: [*words, *shell.session.relation_names()], ignore_case=True
-        ),
+        completer=ShellCompleter(shell.session, COMMANDS, lambda: shell.buffer),
         complete_while_typing=False,
         enable_open_in_editor=True,
     )

@@ -3,7 +3,7 @@ dispatches them to their families."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
@@ -214,6 +214,17 @@ class Session:
         """The names of all relations, for completion."""
         return sorted(
             {entry.name.item for entry in self.environment.stores.planner_catalog().relations()}
+        )
+
+    def column_names(self, relations: Collection[str]) -> list[str]:
+        """The names of the columns of all relations with these names, for completion."""
+        return sorted(
+            {
+                column
+                for entry in self.environment.stores.planner_catalog().relations()
+                if entry.name.item in relations
+                for column in entry.desc.names
+            }
         )
 
     def zone(self) -> str:
