@@ -397,8 +397,17 @@ def test_what_cannot_be_a_source_is_refused(upstream: Upstream, here: Lakehouse)
     connection_string = upstream.connection
     assert refused(connection_string, "p", "FOR ALL TABLES") == 'publication "p" has no tables'
     upstream.run("CREATE TABLE t (n int)")
-    assert "neither a key" in refused(connection_string, "p", "FOR ALL TABLES")
-    upstream.run("ALTER TABLE t REPLICA IDENTITY FULL")
+    assert refused(connection_string, "p", "FOR ALL TABLES") == (
+        'table "public.t" has neither a key nor the replica identity "full"'
+    )
+    upstream.run("CREATE TABLE u (n int)", "CREATE TABLE keyed (n int PRIMARY KEY)")
+    with pytest.raises(InvalidOption) as keyless:
+        here.create(upstream)
+    assert str(keyless.value) == (
+        'tables "public.t", "public.u" have neither a key nor the replica identity "full"'
+    )
+    assert str(keyless.value.hint).endswith("; or name the other tables: FOR TABLES (…)")
+    upstream.run("DROP TABLE u, keyed", "ALTER TABLE t REPLICA IDENTITY FULL")
     assert (
         refused(connection_string, "p", "FOR TABLES (s.t)")
         == 'table "s.t" is not in the publication'

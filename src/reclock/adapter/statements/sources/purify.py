@@ -23,7 +23,7 @@ from reclock.definitions.sources import (
     ObjectsConnector,
     PostgresConnector,
 )
-from reclock.errors import InvalidOption
+from reclock.errors import InvalidOption, quoted_name
 from reclock.formats import schema_registry
 from reclock.formats.avro_schemas import inline_references, row_columns_of
 from reclock.formats.protobuf_schemas import compiled, messages_of
@@ -207,6 +207,7 @@ def _of_publication(
         }
     node.set("all_tables", None)
     tables = _with_column_options({table: published[table] for table in aliases}, connector)
+    _reject_keyless({table: tables[table].desc for table in aliases})
     node.set("tables", [_published(tables[table], alias) for table, alias in aliases.items()])
     connector.set("text_columns", None)
     connector.set("exclude_columns", None)
@@ -262,16 +263,28 @@ def _published(described: DescribedTable, alias: exp.Expression | None) -> Subso
     return node
 
 
+def _reject_keyless(tables: Mapping[str, RelationDesc]) -> None:
+    """Raises ``InvalidOption`` if changes of some of the tables do not say which rows they
+    change."""
+    keyless = [table for table, desc in tables.items() if desc.key == ()]
+    if not keyless:
+        return
+    identities = "; ".join(f"ALTER TABLE {table} REPLICA IDENTITY FULL" for table in keyless)
+    names = ", ".join(map(quoted_name, keyless))
+    some, them = ("table", "it") if len(keyless) == 1 else ("tables", "them")
+    others = "; or name the other tables: FOR TABLES (…)" if len(keyless) < len(tables) else ""
+    raise InvalidOption(
+        f"{some} {names} {'has' if some == 'table' else 'have'} neither a key nor the replica "
+        'identity "full"',
+        hint=f"give {them} a primary key, or: {identities}{others}",
+    )
+
+
 def _described(table: str, alias: exp.Expression | None, desc: RelationDesc) -> SubsourceOf:
     if not _PLAIN_TABLE.fullmatch(table):
         raise InvalidOption(
             f'table "{table}" has a name that no collection can have',
             hint="name the other tables: FOR TABLES (…)",
-        )
-    if desc.key == ():
-        hint = f"give it a primary key, or: ALTER TABLE {table} REPLICA IDENTITY FULL"
-        raise InvalidOption(
-            f'table "{table}" has neither a key nor the replica identity "full"', hint=hint
         )
     schema, _, name = table.partition(".")
     return SubsourceOf(
