@@ -328,6 +328,49 @@ INTERVALS_OF_ISO_8601 = """
     SET IntervalStyle TO postgres
 """
 
+TEMPORARY = """
+    CREATE TEMP TABLE passing (a int, b text);
+    INSERT INTO passing VALUES (1, 'x'), (2, NULL);
+    CREATE TEMP VIEW shown AS SELECT a, b FROM passing;
+    ALTER TABLE passing ADD COLUMN c int DEFAULT 5, ADD COLUMN s serial;
+    ALTER TABLE passing ADD PRIMARY KEY (a);
+    INSERT INTO passing VALUES (1, 'again');
+    ALTER TABLE passing ALTER b SET NOT NULL;
+    ALTER TABLE passing ALTER c TYPE numeric(6, 2), ALTER b SET DEFAULT 'new';
+    INSERT INTO passing (a) VALUES (3) RETURNING *;
+    CREATE INDEX ON passing (b);
+    CREATE UNIQUE INDEX by_lower ON passing (lower(b));
+    INSERT INTO passing VALUES (4, 'NEW');
+    ALTER TABLE passing RENAME b TO d;
+    ALTER TABLE passing DROP COLUMN c;
+    ALTER TABLE passing RENAME TO passed;
+    SELECT * FROM passed ORDER BY a;
+    SELECT * FROM shown ORDER BY a;
+    BEGIN;
+    ALTER TABLE passed ADD COLUMN e int DEFAULT 1;
+    SELECT * FROM passed ORDER BY a;
+    ROLLBACK;
+    SELECT * FROM passed ORDER BY a;
+    CREATE TEMP TABLE gone (a int) ON COMMIT DROP;
+    SELECT * FROM gone;
+    BEGIN;
+    CREATE TEMP TABLE gone (a serial, b int) ON COMMIT DROP;
+    CREATE TEMP VIEW of_gone AS SELECT b FROM gone;
+    CREATE TEMP TABLE emptied ON COMMIT DELETE ROWS AS SELECT 1 AS a;
+    CREATE TEMP TABLE lasting (a int) WITH (fillfactor = 70) ON COMMIT PRESERVE ROWS;
+    INSERT INTO gone (b) VALUES (1), (2);
+    INSERT INTO lasting VALUES (1);
+    SELECT * FROM gone, emptied, of_gone ORDER BY 1, 2, 4;
+    COMMIT;
+    SELECT * FROM gone;
+    SELECT * FROM of_gone;
+    SELECT (SELECT count(*) FROM emptied), (SELECT count(*) FROM lasting);
+    INSERT INTO emptied VALUES (1);
+    SELECT * FROM emptied;
+    CREATE TABLE permanent (a int) ON COMMIT DROP;
+    DROP TABLE passed, emptied, lasting CASCADE
+"""
+
 SELECTED_INTO = """
     SELECT n, 'x' || n AS name INTO made FROM generate_series(1, 3) AS n;
     SELECT * FROM made ORDER BY n;
@@ -354,6 +397,7 @@ MESSAGES = ("23502", "23505", "23514", "21000", "42P10")
             SELECTED_INTO,
             STRINGS_OF_SEVERAL_LINES,
             INTERVALS_OF_ISO_8601,
+            TEMPORARY,
         ),
     ],
 )

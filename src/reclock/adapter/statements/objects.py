@@ -44,6 +44,16 @@ def _(statement: Rename, context: AuthorizationContext) -> Requirements:
     return context.require(owner_of=((Kind.ITEM, statement.id),))
 
 
+@executes(Rename)
+def _(statement: Rename, context: StatementContext) -> Result:
+    if not statement.id.startswith("t"):
+        return change_catalog(statement, context)
+    temporary = context.transactions.temporary
+    temporary.redefine(dict(statement.create_sql))
+    temporary.rename(statement.id, statement.to.item)
+    return Result(statement.tag)
+
+
 @defines(Rename)
 def _(statement: Rename, change: CatalogChange) -> None:
     for id, create_sql in statement.create_sql:

@@ -59,6 +59,16 @@ def _(statement: CreateIndex, context: AuthorizationContext) -> Requirements:
     return context.require(*context.creating(statement.name), cluster, owner_of=on)
 
 
+@executes(CreateIndex)
+def _(statement: CreateIndex, context: StatementContext) -> Result:
+    if not statement.on_name.is_temporary:
+        return change_catalog(statement, context)
+    context.notice(
+        f'index "{statement.name.item}" is not needed: the rows of a temporary table are in memory'
+    )
+    return Result(statement.tag)
+
+
 @defines(CreateIndex)
 def _(statement: CreateIndex, change: CatalogChange) -> None:
     change.insert_index(statement)

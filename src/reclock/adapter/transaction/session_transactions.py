@@ -212,6 +212,8 @@ class SessionTransactions:
             raise
         if statement is None:
             self._has_statements = True
+        if self._block is None:
+            self.temporary.end_transaction()
 
     def attempt(self, work: Callable[[], bool]) -> bool:
         """The result of ``work``, which executes statements in the open transaction.
@@ -455,6 +457,8 @@ class SessionTransactions:
         self._block, self._alone, self._is_implicit, self._savepoints = None, None, False, []
         self._advisory_locks.end_transaction()
         self._variables.end(is_committed=is_committed)
-        if not is_committed:
+        if is_committed:
+            self.temporary.end_transaction()
+        else:
             self.temporary.state = self._temporary_before
         self.status = TransactionStatus.IDLE

@@ -7,7 +7,7 @@ them is durable, and no other process sees them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from uuid import uuid4
@@ -41,6 +41,8 @@ class TemporaryState:
     rows: Mapping[GlobalId, pa.Table] = field(default_factory=dict)
     names: Mapping[GlobalId, QualifiedName] = field(default_factory=dict)
     """The names that the definitions of the items have for objects of the environment."""
+    on_commit: Mapping[GlobalId, str] = field(default_factory=dict)
+    """The objects that do not outlast a transaction as they are: ``DROP`` or ``DELETE ROWS``."""
 
     def rows_of(self, table: RelationEntry) -> pa.Table:
         rows = self.rows.get(table.id)
@@ -101,6 +103,47 @@ class TemporaryObjects:
             raise UnsupportedSql("one DROP cannot name temporary and other objects")
         self._set_items([item for item in self.state.items if item.id not in ids])
 
+    def at_commit(self, id: GlobalId, action: str | None) -> None:
+        """What the end of a transaction does to the object: ``DROP``, ``DELETE ROWS`` or nothing."""
+        if action is not None:
+            self.state = replace(self.state, on_commit={**self.state.on_commit, id: action})
+
+    def end_transaction(self) -> None:
+        """Drop, or empty, what does not outlast the transaction that is committed."""
+        actions = self.state.on_commit
+        if not actions:
+            return
+        self.empty(actions)
+        self.drop(self._with_dependents({id for id in actions if actions[id] == "DROP"}))
+
+    def _with_dependents(self, ids: set[GlobalId]) -> list[GlobalId]:
+        """``ids``, and those of what reads the objects."""
+        entries = self._planned[2] if self._planned is not None else None
+        for item in self.state.items:  # each comes after what it reads
+            entry = entries.entry(item.id) if entries is not None else None
+            if entry is not None and not ids.isdisjoint(entry.depends_on):
+                ids.add(item.id)
+        return list(ids)
+
+    def empty(self, ids: Container[GlobalId]) -> None:
+        """Remove the rows of tables."""
+        rows = {id: rows for id, rows in self.state.rows.items() if id not in ids}
+        self.state = replace(self.state, rows=rows)
+
+    def redefine(self, definitions: Mapping[GlobalId, str]) -> None:
+        """Give objects other definitions. Tables keep their rows."""
+        self._set_items(
+            [
+                replace(item, create_sql=definitions.get(item.id, item.create_sql))
+                for item in self.state.items
+            ]
+        )
+
+    def rename(self, id: GlobalId, name: str) -> None:
+        self._set_items(
+            [replace(item, name=name) if item.id == id else item for item in self.state.items]
+        )
+
     def clear(self) -> None:
         self.state = TemporaryState()
 
@@ -120,7 +163,8 @@ class TemporaryObjects:
     def _set_items(self, items: list[Item]) -> None:
         ids = {item.id for item in items}
         rows = {id: rows for id, rows in self.state.rows.items() if id in ids}
-        self.state = replace(self.state, items=tuple(items), rows=rows)
+        on_commit = {id: action for id, action in self.state.on_commit.items() if id in ids}
+        self.state = replace(self.state, items=tuple(items), rows=rows, on_commit=on_commit)
 
     def _over(self, catalog: PlannerCatalog) -> PlannerCatalog:
         assert catalog.snapshot is not None

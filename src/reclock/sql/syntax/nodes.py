@@ -24,7 +24,8 @@ class QueryStatement(Statement):
 
 
 @written_as(
-    "CREATE TABLE [exists: IF NOT EXISTS] {this} [({names})] AS {query} [is_empty: WITH NO DATA]"
+    "CREATE TABLE [exists: IF NOT EXISTS] {this} [({names})] [ON COMMIT {on_commit}] AS {query} "
+    "[is_empty: WITH NO DATA]"
 )
 class CreateTableAsStatement(Statement):
     """``names`` are of the columns; without them they are those of ``query``. ``is_empty`` is WITH
@@ -34,6 +35,7 @@ class CreateTableAsStatement(Statement):
         "this": True,
         "exists": False,
         "names": False,
+        "on_commit": False,
         "query": True,
         "is_empty": False,
     }

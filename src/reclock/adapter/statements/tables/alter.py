@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pyarrow as pa
+
 from reclock.adapter.context.results import Result
 from reclock.adapter.context.texts import text_of
 from reclock.adapter.planning.authorization import AuthorizationContext, Requirements, requires
@@ -15,6 +17,7 @@ from reclock.adapter.statements.definition import (
     change_catalog,
     check_permanent,
     define_in_transaction,
+    send_notices,
 )
 from reclock.adapter.statements.tables.rows import complete_rows, read_all, with_diff
 from reclock.adapter.transaction.catalog_change import CatalogChange, defines
@@ -22,7 +25,7 @@ from reclock.adapter.transaction.ddl_transaction import DdlStatement
 from reclock.adapter.transaction.reference_checks import MIXED_NULLS
 from reclock.adapter.transaction.transaction import Transaction
 from reclock.algebra.ids import GlobalId
-from reclock.catalog.objects import Kind
+from reclock.catalog.objects import ItemType, Kind
 from reclock.collections.schema import arrow_schema
 from reclock.errors import (
     CheckViolation,
@@ -76,6 +79,8 @@ def _replace(id: GlobalId, rewrite: TableRewrite, change: CatalogChange) -> None
 
 @executes(AlterTable)
 def _(statement: AlterTable, context: StatementContext) -> Result:
+    if statement.name.is_temporary:
+        return _alter_temporary(statement, context)
     block = context.transactions.explicit_block
     has_other_rows = block is not None and statement.id not in block.created
     is_checked = bool(statement.added or statement.validations)
@@ -102,30 +107,74 @@ def _rewrite(statement: AlterTable, context: StatementContext) -> Result:
     definition = DdlStatement(context.parsed, context.planner, (context.catalog, statement))
 
     def work(transaction: Transaction) -> Result:
-        schema = arrow_schema(rewrite.rows.desc, with_updates=False)
-        rows = (
-            read_all(run_query(context, rewrite.rows, transaction), schema)
-            if context.catalog.relation(statement.id).desc.columns
-            else schema.empty_table()
-        )
+        rows = _remaining_rows(statement, rewrite, context, transaction)
         id = transaction.replace(statement.id, definition)
         catalog = context.transactions.temporary.over(transaction.definitions.catalog)
-        table = catalog.relation(id)
-        generated = [
-            values
-            for position, name in enumerate(table.desc.names)
-            if name in rewrite.generated
-            and (values := generated_by_default(table, position, catalog)) is not None
-        ]
-        new = replace(context, catalog=catalog)
-        rows = complete_rows(rows, generated, table, new, transaction)
-        for column, values in zip(table.desc.columns, rows.columns, strict=True):
-            if not column.is_nullable and values.null_count:
-                raise NotNullViolation(column.name, table.name.item, row=None)
-        transaction.write(table, with_diff(rows, table.desc, 1), catalog)
+        _refill(id, rows, rewrite, replace(context, catalog=catalog), transaction)
         return Result(statement.tag)
 
     return define_in_transaction(statement, context, work)
+
+
+def _alter_temporary(statement: AlterTable, context: StatementContext) -> Result:
+    """Its rows are in memory: they are always written again, which checks new constraints."""
+    temporary, rewrite = context.transactions.temporary, statement.rewrite
+
+    def work(transaction: Transaction) -> Result:
+        if rewrite is None:
+            temporary.redefine({statement.id: statement.create_sql})
+            return Result(statement.tag)
+        rows = _remaining_rows(statement, rewrite, context, transaction)
+        for name, create_sql in rewrite.sequences:
+            temporary.create(name, ItemType.SEQUENCE, create_sql, context.users)
+        temporary.drop(rewrite.dropped)
+        definition = (statement.id, rewrite.create_sql)
+        temporary.redefine(dict((definition, *rewrite.recreated, *rewrite.redefined)))
+        temporary.empty([statement.id])
+        catalog, _ = context.transactions.present()
+        _refill(statement.id, rows, rewrite, replace(context, catalog=catalog), transaction)
+        return Result(statement.tag)
+
+    result = context.transactions.run(work)
+    send_notices(statement, context)
+    return result
+
+
+def _remaining_rows(
+    statement: AlterTable,
+    rewrite: TableRewrite,
+    context: StatementContext,
+    transaction: Transaction,
+) -> pa.Table:
+    """The rows of the table, with its new columns."""
+    schema = arrow_schema(rewrite.rows.desc, with_updates=False)
+    if not context.catalog.relation(statement.id).desc.columns:
+        return schema.empty_table()
+    return read_all(run_query(context, rewrite.rows, transaction), schema)
+
+
+def _refill(
+    id: GlobalId,
+    rows: pa.Table,
+    rewrite: TableRewrite,
+    context: StatementContext,
+    transaction: Transaction,
+) -> None:
+    """Write the rows, completed by values that sequences generate, to the table that is new in the
+    context's catalog. Raises the violations of its constraints."""
+    catalog = context.catalog
+    table = catalog.relation(id)
+    generated = [
+        values
+        for position, name in enumerate(table.desc.names)
+        if name in rewrite.generated
+        and (values := generated_by_default(table, position, catalog)) is not None
+    ]
+    rows = complete_rows(rows, generated, table, context, transaction)
+    for column, values in zip(table.desc.columns, rows.columns, strict=True):
+        if not column.is_nullable and values.null_count:
+            raise NotNullViolation(column.name, table.name.item, row=None)
+    transaction.write(table, with_diff(rows, table.desc, 1), catalog)
 
 
 def _follow(statement: AlterTable, kind: str, name: str, context: StatementContext) -> None:

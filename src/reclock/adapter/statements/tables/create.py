@@ -77,9 +77,12 @@ def _create_temporary(statement: CreateTable, context: StatementContext) -> Resu
     temporary, query = context.transactions.temporary, statement.query
 
     def work(transaction: Transaction) -> Result:
+        on_commit = statement.on_commit
         for name, create_sql in statement.sequences:
-            temporary.create(name, ItemType.SEQUENCE, create_sql, context.users)
+            id = temporary.create(name, ItemType.SEQUENCE, create_sql, context.users)
+            temporary.at_commit(id, "DROP" if on_commit == "DROP" else None)
         id = temporary.create(statement.name, ItemType.TABLE, statement.create_sql, context.users)
+        temporary.at_commit(id, on_commit)
         if query is None:
             return Result(statement.tag)
         return _fill(temporary.over(context.catalog).relation(id), query, transaction, context)

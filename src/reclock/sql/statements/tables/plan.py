@@ -63,6 +63,7 @@ def create_table(
         return skipped
     normal = tracked_copy(node)
     normal.set("exists", None)
+    normal.set("on_commit", None)
     normal.set("this", name.to_table())
     copied = copy_columns(normal, catalog, session)
     sequences = name_sequences(normal, name, catalog, session)
@@ -76,6 +77,7 @@ def create_table(
         notices=notices,
         sequences=sequences,
         copied=copied,
+        on_commit=node.args.get("on_commit"),
     )
 
 
@@ -102,7 +104,11 @@ def create_table_as(
     create_table.set("this", name.to_table())
     table = define_table(create_table)
     return CreateTable(
-        name, definition_text(create_table), table, None if node.args.get("is_empty") else query
+        name,
+        definition_text(create_table),
+        table,
+        None if node.args.get("is_empty") else query,
+        on_commit=node.args.get("on_commit"),
     )
 
 
@@ -188,6 +194,8 @@ class CreateTable:
     """Names and definitions of the sequences that its columns own."""
     copied: frozenset[GlobalId] = frozenset()
     """The relations whose columns it copies."""
+    on_commit: str | None = None
+    """``DROP`` or ``DELETE ROWS``: what the end of a transaction does to a temporary table."""
     tag: str = "CREATE TABLE"
 
     @property

@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import Token, TokenType
 
-from reclock.errors import UnsupportedSql
+from reclock.errors import InvalidConstraint, UnsupportedSql
 from reclock.sql.statements.sequences.syntax import SequenceOptions, sequence_options
 from reclock.sql.statements.tables.constraints_syntax import (
     TableConstraint,
@@ -58,6 +58,7 @@ class CreateTableStatement(Statement):
         "exists": False,
         "columns": True,
         "constraints": False,
+        "on_commit": False,
     }
 
 
@@ -82,20 +83,43 @@ def create_table(parser: StatementParser) -> CreateTableStatement | CreateTableA
         elements = [element for several in parsed for element in several]
         columns = [element for element in elements if isinstance(element, TableColumn | TableLike)]
         constraints = [element for element in elements if isinstance(element, TableConstraint)]
-        skip_storage_parameters(parser)
         _reject_hierarchies(parser)
         return CreateTableStatement(
-            this=name, exists=exists, columns=columns, constraints=constraints
+            this=name,
+            exists=exists,
+            columns=columns,
+            constraints=constraints,
+            on_commit=_storage(parser),
         )
     _reject_hierarchies(parser)
     names = (
         parser.wrapped_list(StatementParser.name) if parser.sees_token(TokenType.L_PAREN) else None
     )
+    on_commit = _storage(parser)
     if not parser.accept_token(TokenType.ALIAS):
         parser.raise_error("Expected the list of columns, or AS")
     return CreateTableAsStatement(
-        this=name, exists=exists, names=names, query=parser.query(), **_with_data(parser)
+        this=name,
+        exists=exists,
+        names=names,
+        query=parser.query(),
+        on_commit=on_commit,
+        **_with_data(parser),
     )
+
+
+def _storage(parser: StatementParser) -> str | None:
+    """What ON COMMIT does to a temporary table: ``DROP`` or ``DELETE ROWS``; parameters of the
+    storage are read before and after it, and say nothing."""
+    skip_storage_parameters(parser)
+    on_commit = None
+    if parser.accept("ON", "COMMIT"):
+        on_commit = parser.accept_first("DROP", "DELETE ROWS", "PRESERVE ROWS")
+        if on_commit is None:
+            parser.raise_error("Expected DROP, DELETE ROWS or PRESERVE ROWS")
+        if not is_temporary(parser.phrase):
+            raise InvalidConstraint("ON COMMIT can only be used on temporary tables")
+    return None if on_commit == "PRESERVE ROWS" else on_commit
 
 
 def _reject_hierarchies(parser: StatementParser) -> None:
@@ -239,4 +263,5 @@ def _write_table_column(write: Generator, node: exp.Expression) -> str:
 def _write_create_table(write: Generator, node: exp.Expression) -> str:
     name = joined("CREATE TABLE", when(node, "exists", "IF NOT EXISTS"), write.sql(node, "this"))
     elements = comma_list(listed(write, node, "columns"), listed(write, node, "constraints"))
-    return f"{name} ({elements})"
+    on_commit = node.args.get("on_commit")
+    return f"{name} ({elements})" + (f" ON COMMIT {on_commit}" if on_commit else "")
