@@ -54,3 +54,5 @@ SELECT c.n, v.k FROM codes AS c JOIN (VALUES ('a  '), ('abc ')) AS v (k) ON c.c 
 SELECT c.n, v.k FROM codes AS c JOIN (VALUES ('a  '::char(3)), ('abc')) AS v (k) ON c.c = v.k ORDER BY 1
 SELECT max(x)::varchar, max(x)::varchar(2), min(c)::varchar FROM codes
 SELECT n, c = (SELECT max(x)::varchar FROM codes), c = (SELECT v FROM codes AS i WHERE i.n = o.n) FROM codes AS o ORDER BY n
+SELECT '{abcdef,NULL,xy}'::varchar(3)[], '{{abcdef,NULL},{xy,1234}}'::varchar(3)[], ARRAY[n, 1234]::varchar(3)[], ARRAY[ARRAY[x], ARRAY['abc']]::varchar(2)[] FROM codes ORDER BY n
+SELECT a, b FROM unnest('{abc,d}'::varchar(2)[], '{1,2}'::integer[]) AS t (a, b)

@@ -33,3 +33,8 @@ SELECT '["2024-01-01 01:00","2024-07-01 02:00+02")'::tstzrange, '{"[2024-07-01 1
 SELECT n, at <@ '[2023-03-12, 2023-11-05 02:00)'::tstzrange, tstzrange(at, NULL) FROM moments
 SELECT make_timestamptz(2023, 3, 12, 4, 30, 0, '+2'), make_timestamptz(2023, 3, 12, 4, 30, 0, '-05:30'), make_timestamptz(2023, 3, 12, 4, 30, 0, 'PST')
 SELECT extract(timezone FROM at) AS s, extract(timezone_hour FROM at) AS h, extract(TIMEZONE_MINUTE FROM at) AS m, date_part('timezone', at) AS d FROM moments
+SELECT n, ARRAY[at]::text, ARRAY[at, NULL]::text[], ARRAY[ARRAY[at]]::date[], ARRAY[at]::timestamp[], ARRAY[l]::timestamptz[], ARRAY[d]::timestamptz[], ARRAY[s]::timestamptz[] FROM moments
+SELECT n, ROW(at, n)::text, array_to_string(ARRAY[at, NULL], ',', '-'), ('{' || n || '}')::text FROM moments
+SELECT n, to_jsonb(at), jsonb_build_object('at', at, 'l', l), jsonb_build_object(at, d), jsonb_build_array(at, d), to_jsonb(ROW(at, n)) FROM moments WHERE n IS NOT NULL AND at IS NOT NULL
+SELECT jsonb_agg(at ORDER BY n), jsonb_object_agg(n, at) FROM moments WHERE n IS NOT NULL
+SELECT to_jsonb(array_agg(at ORDER BY n)) FROM moments WHERE n IS NOT NULL

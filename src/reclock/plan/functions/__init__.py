@@ -12,6 +12,7 @@ from reclock.plan.functions import (  # noqa: F401  (each registers its function
     byte_strings,
     characters,
     collected,
+    documents,
     domains,
     formats,
     interval_functions,
@@ -33,6 +34,7 @@ from reclock.plan.functions import (  # noqa: F401  (each registers its function
     times,
     trigonometry,
     uuids,
+    zoned_casts,
 )
 from reclock.plan.functions.casts import resolve_cast
 from reclock.plan.functions.registry import (

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date
+from typing import Protocol
 
 from reclock.algebra.array_shapes import check_dimensions
-from reclock.algebra.relations import DATE, TEXT, ScalarType, TypeName
+from reclock.algebra.relations import DATE, TEXT, TIMESTAMP, TIMESTAMPTZ, ScalarType, TypeName
 from reclock.algebra.textual import TEXTUAL_TYPES
+from reclock.algebra.zones import UTC_NAME
 from reclock.errors import CannotCast, UnsupportedSql
 from reclock.plan.functions import times
 from reclock.plan.functions.blanks import with_blanks, without_blanks
@@ -41,6 +43,7 @@ from reclock.plan.functions.text_casts import (
     read_interval,
     read_text,
 )
+from reclock.plan.functions.time_zones import local_time, moment_of, offset
 from reclock.plan.functions.typing import parameters
 
 _T = TypeName
@@ -99,16 +102,45 @@ def _are_alike(source: ScalarType, target: ScalarType) -> bool:
     return source.name is target.name or (source.name, target.name) == (_T.ARRAY, _T.LIST)
 
 
-def write_cast(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
-    """``sql``, an expression of ``source``, as ``target``."""
+def write_cast(
+    engine: str, sql: str, source: ScalarType, target: ScalarType, zone: str = UTC_NAME
+) -> str:
+    """``sql``, an expression of ``source``, as ``target``. Moments, also those in arrays, maps and
+    records, are read and written in ``zone``."""
     resolve_cast(source, target)
     if source == target:
         return sql
     if target.name is _T.BPCHAR:
         return _to_char(engine, sql, source, target)
     if source.name is _T.BPCHAR:
-        return write_cast(engine, sql, TEXT, target)
+        return write_cast(engine, sql, TEXT, target, zone)
+    if zone != UTC_NAME:
+        if TIMESTAMPTZ in (source, target):
+            return _in_zone(engine, sql, source, target, zone)
+        write = _nested_writer(source.name, target.name)
+        if write is not None:
+            return write(engine, sql, source, target, zone)
     return _writer(source.name, target.name)(engine, sql, source, target)
+
+
+def _in_zone(engine: str, sql: str, source: ScalarType, target: ScalarType, zone: str) -> str:
+    """A cast to or from ``timestamptz``: one of the local time of the moment."""
+    if source == TIMESTAMPTZ:
+        local = local_time(engine, "v", zone)
+        written = write_cast(engine, local, TIMESTAMP, target)
+        if target == TEXT:
+            written = f"concat({written}, {offset(engine, local, 'v')})"
+        return with_value(engine, sql, f"CASE WHEN v IS NOT NULL THEN {written} END")
+    moment = moment_of(engine, write_cast(engine, "v", source, TIMESTAMP), zone)
+    if source == TEXT:
+        has_zone = matches_whole(engine, "v", f"[\\s\\S]*({ZONE_AT_END})")
+        read = write_cast(engine, "v", source, target)
+        moment = f"CASE WHEN {has_zone} THEN {read} ELSE {moment} END"
+    return with_value(engine, sql, moment)
+
+
+ZONE_AT_END = r"([0-9.] *[zZ]|:[0-9.]+ *[-+][0-9:]+)\s*$"
+"""The end of the text of a moment that names its time zone."""
 
 
 def _is_same_enum(source: ScalarType, target: ScalarType) -> bool:
@@ -157,6 +189,26 @@ def _to_char(engine: str, sql: str, source: ScalarType, target: ScalarType) -> s
     return without_blanks(engine, sql if most is None else f"left({sql}, {most})")
 
 
+class _NestedWriter(Protocol):
+    """Writes a cast of elements or fields, whose moments are those of a time zone."""
+
+    def __call__(
+        self, engine: str, sql: str, source: ScalarType, target: ScalarType, zone: str = UTC_NAME
+    ) -> str: ...
+
+
+def _nested_writer(source: TypeName, target: TypeName) -> _NestedWriter | None:
+    if source in (_T.ARRAY, _T.LIST):
+        return _array_to_text if target is _T.TEXT else _array_to_array
+    if source is _T.MAP:
+        return _map_to_text if target is _T.TEXT else _array_to_array
+    if source is _T.RECORD:
+        return _record_to_text if target is _T.TEXT else _record_to_record
+    if (source, target) == (_T.TEXT, _T.ARRAY):
+        return _text_to_array
+    return None
+
+
 CastWriter = Callable[[str, str, ScalarType, ScalarType], str]
 
 
@@ -165,12 +217,8 @@ def _writer(source: TypeName, target: TypeName) -> CastWriter:
         return _from_document
     if source is _T.VECTOR:
         return _vector_to_text if target is _T.TEXT else _array_to_array
-    if source in (_T.ARRAY, _T.LIST):
-        return _array_to_text if target is _T.TEXT else _array_to_array
-    if source is _T.MAP:
-        return _map_to_text if target is _T.TEXT else _array_to_array
-    if source is _T.RECORD:
-        return _record_to_text if target is _T.TEXT else _record_to_record
+    if (nested := _nested_writer(source, target)) is not None:
+        return nested
     if source is not _T.TEXT and target is _T.TIME:
         return _to_time
     if (source, target) == (_T.TIME, _T.INTERVAL):
@@ -185,8 +233,6 @@ def _writer(source: TypeName, target: TypeName) -> CastWriter:
         return read_bytes
     if (source, target) == (_T.TEXT, _T.INTERVAL):
         return read_interval
-    if (source, target) == (_T.TEXT, _T.ARRAY):
-        return _text_to_array
     if source is _T.TEXT:
         return read_boolean if target is _T.BOOLEAN else read_text
     if target is _T.TEXT:
@@ -293,20 +339,26 @@ def _from_textual(engine: str, sql: str, source: ScalarType, target: ScalarType)
     return sql
 
 
-def _array_to_array(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+def _array_to_array(
+    engine: str, sql: str, source: ScalarType, target: ScalarType, zone: str = UTC_NAME
+) -> str:
     assert source.element is not None
     assert target.element is not None
     if source.element == target.element:
         return sql
-    return each_element(engine, sql, write_cast(engine, "e", source.element, target.element))
+    return each_element(engine, sql, write_cast(engine, "e", source.element, target.element, zone))
 
 
-def _text_to_array(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+def _text_to_array(
+    engine: str, sql: str, source: ScalarType, target: ScalarType, zone: str = UTC_NAME
+) -> str:
     assert target.element is not None
     first = "list_extract(v, 1)" if engine == "duckdb" else "get(v, 0)"
     function = "error" if engine == "duckdb" else "raise_error"
     error = f"{function}(concat('reclock:', substring({first}, {len(FAILURE) + 1})))"
-    values = each_element(engine, "v", write_cast(engine, "substring(e, 2)", TEXT, target.element))
+    values = each_element(
+        engine, "v", write_cast(engine, "substring(e, 2)", TEXT, target.element, zone)
+    )
     return with_value(
         engine,
         json_call("array_elements", sql),
@@ -314,10 +366,12 @@ def _text_to_array(engine: str, sql: str, source: ScalarType, target: ScalarType
     )
 
 
-def _array_to_text(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+def _array_to_text(
+    engine: str, sql: str, source: ScalarType, target: ScalarType, zone: str = UTC_NAME
+) -> str:
     """``{a,"b c",NULL}``."""
     assert source.element is not None
-    text = _printed(engine, "e", source.element)
+    text = _printed(engine, "e", source.element, zone)
     if is_part_of_text(source.element):
         text = f"coalesce({text}, 'NULL')"
     else:
@@ -338,10 +392,12 @@ def is_part_of_text(element: ScalarType) -> bool:
     return element.name in (_T.ARRAY, _T.LIST, _T.MAP)
 
 
-def _map_to_text(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+def _map_to_text(
+    engine: str, sql: str, source: ScalarType, target: ScalarType, zone: str = UTC_NAME
+) -> str:
     """``{a=>1,"b c"=>NULL}``."""
     key = with_value(engine, "e.f1", _element_text(engine, "=>"))
-    value = _printed(engine, "e.f2", source.value)
+    value = _printed(engine, "e.f2", source.value, zone)
     if is_part_of_text(source.value):
         value = f"coalesce({value}, 'NULL')"
     else:
@@ -361,13 +417,13 @@ def _joined(engine: str, separator: str) -> str:
     return f"{'array_to_string' if engine == 'duckdb' else 'array_join'}(v, '{separator}')"
 
 
-def _printed(engine: str, sql: str, type: ScalarType) -> str:
+def _printed(engine: str, sql: str, type: ScalarType, zone: str) -> str:
     """``sql`` as text within the text of an array or a record."""
     if type.name is _T.BOOLEAN:
         return f"CASE WHEN {sql} THEN 't' WHEN NOT {sql} THEN 'f' END"
     if type.name is _T.BPCHAR:
         return with_blanks(engine, sql, type)
-    return write_cast(engine, sql, type, TEXT)
+    return write_cast(engine, sql, type, TEXT, zone)
 
 
 def _element_text(engine: str, marks: str = "") -> str:
@@ -387,19 +443,23 @@ def _quoted(engine: str, escaped_quote: str) -> str:
     return f"concat({quote}, replace(replace(v, {backslash}, {two}), {quote}, {escaped}), {quote})"
 
 
-def _record_to_record(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+def _record_to_record(
+    engine: str, sql: str, source: ScalarType, target: ScalarType, zone: str = UTC_NAME
+) -> str:
     if type_sql(engine, source) == type_sql(engine, target):
         return sql
     places = zip(field_names(source), source.fields, target.fields, strict=True)
     fields = {
-        name: write_cast(engine, f"v.{name}", field.type, beside.type)
+        name: write_cast(engine, f"v.{name}", field.type, beside.type, zone)
         for name, field, beside in places
     }
     made = f"CAST({struct(engine, fields)} AS {type_sql(engine, target)})"
     return with_value(engine, sql, f"CASE WHEN v IS NOT NULL THEN {made} END")
 
 
-def _record_to_text(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+def _record_to_text(
+    engine: str, sql: str, source: ScalarType, target: ScalarType, zone: str = UTC_NAME
+) -> str:
     """``(1,"a b",)``."""
     is_special = matches_whole(engine, "v", r'[\s\S]*[()",\\\s][\s\S]*')
     text = (
@@ -407,7 +467,7 @@ def _record_to_text(engine: str, sql: str, source: ScalarType, target: ScalarTyp
         "ELSE v END"
     )
     texts = [
-        with_value(engine, _printed(engine, f"v.{name}", field.type), text)
+        with_value(engine, _printed(engine, f"v.{name}", field.type, zone), text)
         for name, field in zip(field_names(source), source.fields, strict=True)
     ]
     joined = ", ',', ".join(texts)

@@ -6,27 +6,20 @@ Functions that look into a document are Python functions that both engines call 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from reclock.algebra.relations import (
     BOOLEAN,
-    DATE,
-    DOUBLE,
     INTEGER,
     JSONB,
-    REAL,
     TEXT,
     ScalarType,
-    TypeName,
     array,
 )
-from reclock.errors import EvaluationError, UnsupportedSql
-from reclock.plan.functions.blanks import with_blanks
-from reclock.plan.functions.casts import write_cast
-from reclock.plan.functions.floats import with_value
+from reclock.plan.functions.documents import list_of_texts
 from reclock.plan.functions.json_calls import checked, json_call, kind_of, kind_of_text
 from reclock.plan.functions.registry import Resolver, Site, Types, Writer, scalar
-from reclock.plan.functions.sql_names import each_element, field_names, string, type_sql
+from reclock.plan.functions.sql_names import type_sql
 from reclock.plan.functions.typing import exact
 
 Signature = tuple[tuple[ScalarType, ...], ScalarType]
@@ -237,14 +230,8 @@ def _extracted(result: ScalarType) -> Resolver:
 
 
 def _extract(engine: str, name: str) -> Writer:
-    return lambda site: json_call(name, site.arguments[0], _list(engine, site.arguments[1:]))
-
-
-def _list(engine: str, items: Sequence[str]) -> str:
-    joined = ", ".join(items)
-    return (
-        f"CAST({f'[{joined}]' if engine == 'duckdb' else f'array({joined})'} AS "
-        f"{type_sql(engine, _TEXTS)})"
+    return lambda site: json_call(
+        name, site.arguments[0], list_of_texts(engine, site.arguments[1:])
     )
 
 
@@ -314,117 +301,6 @@ scalar(
 )
 
 
-# --- documents of SQL values ---
-
-
-def document_of(engine: str, sql: str, type: ScalarType) -> str:
-    """A value of ``type`` as a document; NULL of NULL."""
-    if type == JSONB:
-        return sql
-    if type.name is TypeName.RECORD:
-        return _object_of_fields(engine, sql, type)
-    if type.element is not None and not _is_written_at_once(type.element):
-        documents = each_element(engine, sql, document_of(engine, "e", type.element))
-        return json_call("build_array", f"CAST({documents} AS {type_sql(engine, _TEXTS)})")
-    if type.element is not None:
-        if type.element.name is TypeName.BPCHAR:
-            sql = each_element(engine, sql, with_blanks(engine, "e", type.element))
-        is_text = type.element.name in _TEXTUAL or type.element.is_moment
-        texts = f"CAST({sql} AS {type_sql(engine, _TEXTS)})"
-        return json_call("of_strings" if is_text else "build_array", texts)
-    if type == REAL:  # the number that its text names, whose digits are fewer
-        text_type, double = type_sql(engine, TEXT), type_sql(engine, DOUBLE)
-        sql = f"CAST(CAST({sql} AS {text_type}) AS {double})"
-    if type.is_float:
-        return json_call("of_double", sql)
-    if type.name is TypeName.BPCHAR:
-        return json_call("of_string", with_blanks(engine, sql, type))
-    text = write_cast(engine, sql, type, TEXT)
-    if type.is_integer or type.name is TypeName.BOOLEAN:
-        return text
-    if type.is_number:
-        return json_call("of_number", text)
-    if type.is_moment and type.name is not TypeName.DATE:
-        zone = string(engine, ":00" if type.name is TypeName.TIMESTAMPTZ else "")
-        text = f"(replace({text}, ' ', 'T') || {zone})"
-    return json_call("of_string", text)
-
-
-def _object_of_fields(engine: str, sql: str, type: ScalarType) -> str:
-    names, fields = field_names(type), type.fields
-    keys = _list(engine, [string(engine, field.name) for field in fields])
-    values = [f"v.{name}" for name in names]
-    members = _documents(engine, values, [field.type for field in fields])
-    built = checked(engine, json_call("build_object", keys, members))
-    return with_value(engine, sql, f"CASE WHEN v IS NOT NULL THEN {built} END")
-
-
-def _is_document(type: ScalarType) -> bool:
-    """Whether values of ``type`` can become documents."""
-    if type.name is TypeName.MAP:
-        hint = "jsonb_object_agg() makes a document of its keys and values"
-        raise UnsupportedSql("a map cannot become jsonb", hint=hint)
-    if type.name is TypeName.RECORD:
-        return all(_is_document(field.type) for field in type.fields)
-    if type.element is None:
-        return True
-    return _is_document(type.element)
-
-
-def _is_written_at_once(element: ScalarType) -> bool:
-    """Whether the texts of the elements of an array make its document: no call for each element."""
-    is_exact = element.is_integer or element.name in (TypeName.NUMERIC, TypeName.BOOLEAN)
-    return is_exact or element.name in _TEXTUAL or element in (JSONB, DATE)
-
-
-_TEXTUAL = (TypeName.TEXT, TypeName.BPCHAR, TypeName.ENUM)
-
-
-def _converted(types: Types, constants: Mapping[int, object]) -> Signature | None:
-    if len(types) != 1 or types[0] is None or not _is_document(types[0]):
-        return None
-    return (types[0],), JSONB
-
-
-def _members(types: Types, constants: Mapping[int, object]) -> Signature | None:
-    known = tuple(type or TEXT for type in types)
-    return (known, JSONB) if all(map(_is_document, known)) else None
-
-
-def _pairs(types: Types, constants: Mapping[int, object]) -> Signature | None:
-    if len(types) % 2:
-        hint = "the arguments of jsonb_build_object() must consist of alternating keys and values"
-        raise EvaluationError(
-            "argument list must have even number of elements", sqlstate="22023", hint=hint
-        )
-    for type in filter(None, types[::2]):
-        if type == JSONB or type.is_nested:
-            raise EvaluationError(
-                "key value must be scalar, not array, composite, or json", sqlstate="22023"
-            )
-    return _members(types, constants)
-
-
-def _documents(engine: str, arguments: Sequence[str], types: Sequence[ScalarType]) -> str:
-    documents = [document_of(engine, *member) for member in zip(arguments, types, strict=True)]
-    return _list(engine, documents)
-
-
-def _object(engine: str) -> Writer:
-    def write(site: Site) -> str:
-        keys = []
-        for place in range(0, len(site.arguments), 2):
-            keys.append(write_cast(engine, site.arguments[place], site.types[place], TEXT))
-        members = _documents(engine, site.arguments[1::2], site.types[1::2])
-        return checked(engine, json_call("build_object", _list(engine, keys), members))
-
-    return write
-
-
-def _array(engine: str) -> Writer:
-    return lambda site: json_call("build_array", _documents(engine, site.arguments, site.types))
-
-
 _pairs_object = _called("object_of_pairs")
 scalar(
     "object of pairs",
@@ -447,15 +323,3 @@ scalar(
     duckdb=_checked("duckdb", _object_of_texts),
     spark=_checked("spark", _object_of_texts),
 )
-
-
-def _document(engine: str) -> Writer:
-    return lambda site: document_of(engine, site.arguments[0], site.types[0])
-
-
-for _function, _about, _resolve, _writer in (
-    ("to_jsonb", "The value as a document.", _converted, _document),
-    ("jsonb_build_array", "An array of the values.", _members, _array),
-    ("jsonb_build_object", "An object of alternating keys and values.", _pairs, _object),
-):
-    scalar(_function, _about, _resolve, duckdb=_writer("duckdb"), spark=_writer("spark"))

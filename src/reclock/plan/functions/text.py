@@ -14,6 +14,7 @@ from reclock.algebra.relations import (
     ScalarType,
     TextLimit,
     TypeName,
+    array,
     char,
 )
 from reclock.errors import EvaluationError, UnsupportedSql
@@ -109,6 +110,26 @@ def _texts_of_type(types: Types, constants: Mapping[int, object]) -> Signature |
     """A text, or an array of texts, with the length and whether it is ``char(n)``."""
     of = types[0] if types and types[0] is not None and types[0].dimensions else TEXT
     return ((of, INTEGER, BOOLEAN), of) if types[1:] == (INTEGER, BOOLEAN) else None
+
+
+def _text_array(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    """An array of texts, of any dimensions, with the characters that each keeps."""
+    if len(types) != 2 or types[0] is None or types[0].name is not TypeName.ARRAY:
+        return None
+    return exact(((array(TEXT, types[0].dimensions), INTEGER), types[0]))(types, constants)
+
+
+def _left_of_each(engine: str) -> Writer:
+    def write(site: Site) -> str:
+        items, most = site.arguments
+        return innermost(
+            engine,
+            items,
+            site.result.dimensions,
+            lambda row: each_element(engine, row, f"left(e, {most})"),
+        )
+
+    return write
 
 
 def _cut_name(engine: str) -> Writer:
@@ -366,6 +387,13 @@ scalar(
     _texts_of_type,
     duckdb=_within_length("duckdb"),
     spark=_within_length("spark"),
+)
+scalar(
+    "left_of_each",
+    "The first characters of each text of the array.",
+    _text_array,
+    duckdb=_left_of_each("duckdb"),
+    spark=_left_of_each("spark"),
 )
 scalar(
     "name",

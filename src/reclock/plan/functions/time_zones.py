@@ -101,6 +101,19 @@ scalar(
     spark=_timezone_of_spark,
 )
 
+_TIMEZONE = {"duckdb": _timezone_of_duckdb, "spark": _timezone_of_spark}
+
+
+def local_time(engine: str, moment: str, zone: str) -> str:
+    """The ``timestamp`` that clocks of the zone show at a ``timestamptz``."""
+    return _TIMEZONE[engine](Site(("", moment), (TEXT, TIMESTAMPTZ), TIMESTAMP, {0: zone}))
+
+
+def moment_of(engine: str, local: str, zone: str) -> str:
+    """The ``timestamptz`` at which clocks of the zone show a ``timestamp``."""
+    return _TIMEZONE[engine](Site(("", local), (TEXT, TIMESTAMP), TIMESTAMPTZ, {0: zone}))
+
+
 LOCAL_TIMES = "moments of local times"
 
 
@@ -128,8 +141,8 @@ scalar(
 OFFSET = "offset from UTC"
 
 
-def _offset(engine: str) -> Writer:
-    """``+01``, ``-03:30``, ``+00:53:28``."""
+def offset(engine: str, local: str, moment: str) -> str:
+    """``+01``, ``-03:30``, ``+00:53:28``: how far a local time is ahead of UTC at its moment."""
 
     def body(local: str, moment: str) -> str:
         us = f"(epoch_us({local}) - epoch_us({moment}))"
@@ -139,13 +152,13 @@ def _offset(engine: str) -> Writer:
         digits = f"regexp_replace({clock(engine, f'abs({us})')}, '(:00)?:00$', '')"
         return f"concat({sign}, {digits})"
 
-    return lambda site: intervals.computed(engine, site.arguments, body)
+    return intervals.computed(engine, [local, moment], body)
 
 
 scalar(
     OFFSET,
     "How far a local time is ahead of UTC at its moment, as it is written after it.",
     exact(((TIMESTAMP, TIMESTAMPTZ), TEXT)),
-    duckdb=_offset("duckdb"),
-    spark=_offset("spark"),
+    duckdb=lambda site: offset("duckdb", *site.arguments),
+    spark=lambda site: offset("spark", *site.arguments),
 )

@@ -205,6 +205,7 @@ _OPERATOR_NAMES = frozenset(
             "ilike",
         ),
         *("array", "elements", "series", "slice", "subscript", "within_length", "name"),
+        "left_of_each",
     }
 )
 """Names of operators in the registry, which SQL cannot call as functions."""

@@ -15,7 +15,7 @@ from reclock.algebra.relations import (
     TypeName,
     array,
 )
-from reclock.errors import CannotCast, UnsupportedSql
+from reclock.errors import CannotCast
 from reclock.plan.scalars import Literal, Parameter
 from reclock.sql.named_types import defined_domain
 from reclock.sql.queries.assignment import limited
@@ -51,10 +51,8 @@ def _cast(node: exp.Cast, context: ExprContext) -> TypedExpr:
         return limited(cast_to(scalar(node.this, context), precision.type, context), precision)
     target = scalar_type(node.args["to"])
     if (limit := element_limit(node.args["to"])) is not None:
-        raise UnsupportedSql(
-            f"a cast to {limit}[] is not supported",
-            hint="cast to varchar[], or assign to a column of this type",
-        )
+        texts = cast_to(scalar(node.this, context), target, context)
+        return call("left_of_each", [texts, Literal(limit.characters, INTEGER)])
     if (written := written_as(node.this, node.args["to"], target, context)) is not None:
         return written
     if isinstance(node.this, exp.Array) and target.name is TypeName.ARRAY:

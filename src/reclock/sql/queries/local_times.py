@@ -26,14 +26,18 @@ from reclock.algebra.relations import (
     TIMESTAMP,
     TIMESTAMPTZ,
     ScalarType,
+    TypeName,
     array,
 )
 from reclock.algebra.zones import UTC_NAME, offset
 from reclock.errors import UnsupportedSql
+from reclock.plan.functions.casts import ZONE_AT_END
+from reclock.plan.functions.documents import IN_ZONE as DOCUMENTS_IN_ZONE
 from reclock.plan.functions.formats import names_zone, parts_of_zone
 from reclock.plan.functions.interval_functions import ISO_TEXT
 from reclock.plan.functions.moments import is_part_of_day
 from reclock.plan.functions.time_zones import LOCAL_TIMES, OFFSET
+from reclock.plan.functions.zoned_casts import IN_ZONE
 from reclock.plan.scalars import Call, Case, Cast, Literal
 from reclock.sql.queries.folding import folded
 from reclock.sql.queries.planned import TypedExpr
@@ -46,8 +50,11 @@ def zoned_cast(value: TypedExpr, target: ScalarType) -> TypedExpr:
     """``value`` cast to ``target``, as the session means it."""
     if value.type == INTERVAL and target == TEXT and has_iso_intervals():
         return Call(ISO_TEXT, (value,), TEXT)
-    if is_utc() or TIMESTAMPTZ not in (value.type, target):
+    if is_utc() or not _depends_on_zone(value.type, target):
         return Cast(value, target)
+    if value.type.is_nested or target.is_nested:
+        zone = Literal(session_zone(), TEXT)
+        return Call(IN_ZONE, (zone, value, Literal(None, target)), target)
     if value.type == TIMESTAMPTZ:
         if target == TEXT:
             return _text(value)
@@ -57,12 +64,28 @@ def zoned_cast(value: TypedExpr, target: ScalarType) -> TypedExpr:
         return moment_of(_cast(value, TIMESTAMP), session_zone())
     elif value.type == TEXT:
         local = moment_of(Cast(value, TIMESTAMP), session_zone())
-        has_zone = Call("~", (value, Literal(_ZONE_AT_END, TEXT)), BOOLEAN)
+        has_zone = Call("~", (value, Literal(ZONE_AT_END, TEXT)), BOOLEAN)
         return Case(((has_zone, Cast(value, target)),), local, target)
     return Cast(value, target)
 
 
-_ZONE_AT_END = r"([0-9.] *[zZ]|:[0-9.]+ *[-+][0-9:]+)\s*$"
+def _depends_on_zone(source: ScalarType, target: ScalarType) -> bool:
+    """Whether a cast reads or writes moments, also those in arrays, maps and records."""
+    if source == target:
+        return False
+    if source.name is TypeName.RECORD and target.name is TypeName.RECORD:
+        pairs = zip(source.fields, target.fields, strict=True)
+        return any(_depends_on_zone(field.type, beside.type) for field, beside in pairs)
+    if source.element is not None and target.element is not None:
+        return _depends_on_zone(source.element, target.element)
+    return _has_moments(source) or _has_moments(target)
+
+
+def _has_moments(type: ScalarType) -> bool:
+    """Whether values of the type are moments, or have some in them."""
+    if type.name is TypeName.RECORD:
+        return any(_has_moments(field.type) for field in type.fields)
+    return type == TIMESTAMPTZ if type.element is None else _has_moments(type.element)
 
 
 def zoned(call: Call[TypedExpr]) -> TypedExpr | None:
@@ -108,6 +131,13 @@ def zoned(call: Call[TypedExpr]) -> TypedExpr | None:
             return _shifted(sign, moment, interval)
         case Call("+", (interval, moment)) if _are_shifted(moment, interval):
             return _shifted("+", moment, interval)
+        case Call("array_to_string", (items, *others)) if _has_moments(items.type):
+            return replace(call, arguments=(zoned_cast(items, array(TEXT)), *others))
+        case Call(name, values) if name in DOCUMENTS_IN_ZONE and any(
+            _has_moments(value.type) for value in values
+        ):
+            named = (Literal(session_zone(), TEXT), *values)
+            return Call(DOCUMENTS_IN_ZONE[name], named, call.type)
         case _:
             return None
 
