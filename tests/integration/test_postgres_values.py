@@ -222,6 +222,7 @@ def test_a_table_that_failed_alone_is_a_problem_of_the_overview_with_its_way_out
         ("reclock.public.renamed", "stalled", None),
         ("reclock.public.sums", "failing", "reclock.public.renamed"),
     ]
+    assert [object.type for object in failed] == ["sink", "subsource", "maintained view"]
     assert all(resnapshot in str(object.hint) for object in failed)
     assert {object.name: object.status for object in overview.objects}["reclock.public.pg"] == (
         "running"

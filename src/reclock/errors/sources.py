@@ -136,9 +136,9 @@ class OutputFailed(SourceError):
     def __init__(self, message: str, *, detail: str | None = None) -> None:
         hint = (
             "the source's other relations go on; once the cause is mended upstream, "
-            "ALTER SOURCE … RESNAPSHOT brings back this one;"
-            " CREATE SOURCE … FOR TABLES (…) with the column in TEXT COLUMNS (…) or "
-            "EXCLUDE COLUMNS (…) reads it as it is"
+            "ALTER SOURCE … RESNAPSHOT brings back this one; or another source reads the table as "
+            "it is now: CREATE SOURCE … FOR TABLES (… AS …), with a column that does not fit in "
+            "TEXT COLUMNS (…) or EXCLUDE COLUMNS (…)"
         )
         super().__init__(message, detail=detail, hint=hint)
 

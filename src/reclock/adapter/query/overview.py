@@ -36,6 +36,7 @@ from reclock.introspection.overview import (
     replica_overviews,
     staircase,
 )
+from reclock.introspection.relation import SUBSOURCE
 from reclock.protocol.introspection import IntrospectionType, Row
 from reclock.quality.docs_index import Entry as AuditEntry
 from reclock.quality.docs_index import latest, read_index
@@ -314,6 +315,8 @@ class _Gathered:
         return self.name(culprit_id) if culprit_id is not None else None
 
     def _type(self, entry: Entry) -> str:
+        if self.catalog.is_subsource(entry.id):
+            return SUBSOURCE
         is_maintained = entry.id in self.frontiers or entry.id in self.index_on
         if entry.type is ItemType.VIEW and is_maintained:
             return "maintained view"
