@@ -232,7 +232,7 @@ def test_check_constraints_are_checks_of_the_user_after_those_of_the_step(
         (
             "expect_column_values_to_not_be_null(delay)",
             "failed",
-            "expect_column_values_to_not_be_null(delay) must hold. 1 of 3 do not hold.",
+            "1 of 3 do not meet it.",
         ),
     ]
 

@@ -288,12 +288,13 @@ def _check(result: ExpectationValidationResult, waived: frozenset[str]) -> Expec
     severity = (
         str(getattr(configuration, "severity", None) or "critical").rpartition(".")[2].lower()
     )
-    detail = str(getattr(configuration, "description", None) or f"{name} must hold.")
+    description = str(getattr(configuration, "description", None) or "")
+    detail = description or "It holds."
     raised = _raised(result)
     if raised:
         detail = f"could not be evaluated: {raised}"
     elif not success:
-        detail = f"{detail} {_observed(result.result)}"
+        detail = " ".join(filter(None, (description, _observed(result.result))))
     return ExpectationResult(
         name,
         success,
@@ -343,22 +344,37 @@ def _raised(result: ExpectationValidationResult) -> str | None:
 
 
 def _observed(result: Mapping[str, Any]) -> str:
+    """What a check that failed has seen, as a sentence."""
     if result.get("unexpected_count"):
-        return f"{result['unexpected_count']} of {result.get('element_count')} do not hold."
-    return f"Observed: {result['observed_value']}." if "observed_value" in result else ""
+        examples = _examples(result)
+        such_as = f", such as {_shown(_plain(examples[0]))}" if examples else ""
+        return f"{result['unexpected_count']} of {result.get('element_count')} do not meet it{such_as}."
+    observed = result.get("observed_value")
+    return f"Observed: {observed}." if observed is not None else "It does not hold."
+
+
+def _shown(example: object) -> str:
+    if isinstance(example, dict):
+        return ", ".join(f"{name} {value}" for name, value in example.items())
+    return str(example)
+
+
+def _examples(result: Mapping[str, Any]) -> Sequence[Any]:
+    """Values, or rows by column, that do not meet the expectation. A NULL is no example."""
+    import pandas as pd
+
+    by_row = result.get("partial_unexpected_index_list")
+    if by_row and isinstance(by_row[0], dict):
+        return list(by_row)
+    values = result.get("partial_unexpected_list", [])
+    return [value for value in values if not (pd.api.types.is_scalar(value) and pd.isna(value))]
 
 
 def _evidence(result: Mapping[str, Any]) -> dict[str, Any]:
-    by_row = result.get("partial_unexpected_index_list")
-    examples = (
-        by_row
-        if by_row and isinstance(by_row[0], dict)
-        else result.get("partial_unexpected_list", [])
-    )
     evidence = {
         "observed": _plain(result.get("observed_value")),
         "unexpected_count": _plain(result.get("unexpected_count")),
-        "examples": _plain(list(examples)[:EXAMPLES]),
+        "examples": _plain(_examples(result)[:EXAMPLES]),
     }
     return {name: value for name, value in evidence.items() if value not in (None, [])}
 
