@@ -51,6 +51,13 @@ def test_an_environment_is_not_replaced_without_being_told(tmp_path: Path) -> No
         assert CliRunner().invoke(app, command).exit_code == 0
     answer = refused("restore", str(tmp_path / "saved"), *home)
     assert "there is an environment already HINT: --replace deletes it" in answer
+    for options, is_warned in (
+        (["--home", str(tmp_path / "copy")], True),
+        ([*home, "--replace"], False),
+    ):
+        done = CliRunner().invoke(app, ["restore", str(tmp_path / "saved"), *options])
+        assert done.exit_code == 0
+        assert ("only read this copy" in done.output) == is_warned
 
 
 def test_a_file_of_statements_needs_its_option(tmp_path: Path) -> None:

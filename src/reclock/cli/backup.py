@@ -21,7 +21,8 @@ def run_backup(home: Path | None, to: Path) -> None:
 
 
 def run_restore(home: Path | None, backup: Path, *, may_replace: bool) -> None:
-    """Restore the backup, and print its time and the new epoch."""
+    """Restore the backup, and print its time and the new epoch; of a restore to a new place also
+    what the environment that was backed up must be spared."""
     from reclock.pipeline.restore import restore
 
     report = restore(backup, home, may_replace=may_replace)
@@ -29,3 +30,8 @@ def run_restore(home: Path | None, backup: Path, *, may_replace: bool) -> None:
         f"restored as of {report.time}, at epoch {report.epoch}; processes of earlier "
         "epochs must be started again"
     )
+    if not may_replace:
+        print(
+            "if the environment that was backed up still runs, only read this copy: its ticks would "
+            "move the same replication slots, and write to the same targets of sinks"
+        )
