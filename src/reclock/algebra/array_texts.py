@@ -11,11 +11,12 @@ from reclock.errors import UnsupportedSql
 _TOKEN = re.compile(
     r'\s*(?:([{},])|"((?:[^"\\]|\\.)*)"'
     r'|((?:[^{}",\\\s]|\\.)(?:(?:[^{}",\\]|\\.)*(?:[^{}",\\\s]|\\.))?))\s*',
-    re.DOTALL,
+    re.DOTALL | re.ASCII,
 )
-"""A brace or comma, an element in quotes, or one without."""
+"""A brace or comma, an element in quotes, or one without. Only blanks of ASCII around an element are
+no part of it."""
 _BOUND = r"\[\s*(?:([-+]?\d+)\s*:)?\s*([-+]?\d+)\s*\]\s*"
-_BOUNDS = re.compile(rf"\s*((?:{_BOUND})+)=")
+_BOUNDS = re.compile(rf"\s*((?:{_BOUND})+)=", re.ASCII)
 Items = list["str | Items | None"]
 """The texts of elements, or arrays of them."""
 MOST_DIMENSIONS = 6

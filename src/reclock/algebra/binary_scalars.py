@@ -60,9 +60,19 @@ def _whole_groups(digits: str) -> int:
     return -(-len(digits) // 4) * 4
 
 
+_NOT_FINITE = {
+    0xC000: Decimal("NaN"),
+    0xD000: Decimal("Infinity"),
+    0xF000: Decimal("-Infinity"),
+}
+"""What has a sign of its own, and no digits."""
+
+
 def read_numeric(raw: bytes) -> Decimal:
     """The number with all digits that were sent. Raises ``struct.error`` and ``ValueError``."""
     count, weight, sign, scale = struct.unpack_from("!HhHH", raw)
+    if sign in _NOT_FINITE:
+        return _NOT_FINITE[sign]
     groups = struct.unpack(f"!{count}H", raw[8:])
     if (
         sign not in (0, 0x4000)
@@ -70,7 +80,7 @@ def read_numeric(raw: bytes) -> Decimal:
         or abs(weight) > 100
         or scale > 1000
     ):
-        raise ValueError("not a number that is finite")
+        raise ValueError("not a number, or one of too many digits")
     with localcontext(prec=2000):
         value = sum(
             (Decimal(group).scaleb(4 * (weight - i)) for i, group in enumerate(groups)), Decimal(0)

@@ -12,7 +12,7 @@ _KEY_PLAIN = rf"((?:(?!=>){_CHARACTER})(?:(?:(?!=>){_INNER})*(?:(?!=>){_CHARACTE
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.DOTALL)
+    return re.compile(pattern, re.DOTALL | re.ASCII)
 
 
 _OPENING = _compiled(r"\s*\{\s*")

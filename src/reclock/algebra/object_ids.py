@@ -143,12 +143,13 @@ def type_size(type: ScalarType) -> int:
 
 def type_modifier(type: ScalarType) -> int:
     """Precision and scale in one number, or the length and four; -1 for none."""
-    if type.base.length is not None:
-        return -1 if type.base.is_unconstrained else type.base.length + 4
+    base = type.base
+    if base.length is not None:
+        return -1 if base.is_unconstrained else base.length + 4
     return (
         -1
-        if type.precision is None or type.is_unconstrained
-        else (type.precision << 16 | (type.scale or 0)) + 4
+        if base.precision is None or base.is_unconstrained
+        else (base.precision << 16 | (base.scale or 0)) + 4
     )
 
 

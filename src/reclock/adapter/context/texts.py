@@ -40,7 +40,9 @@ _REAL_POWER, _DOUBLE_POWER = 1e6, 1e15
 
 def decode_utf8(raw: bytes) -> str:
     """Text that a client sent. Raises ``ProtocolViolation`` with SQLSTATE 22021 if it is not
-    UTF-8."""
+    UTF-8, or has a character 0."""
+    if b"\0" in raw:
+        raise _invalid_bytes("00")
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
@@ -49,8 +51,13 @@ def decode_utf8(raw: bytes) -> str:
 
 def not_utf8(error: UnicodeDecodeError) -> ProtocolViolation:
     """The error of the client whose bytes could not be decoded."""
-    at = error.object[error.start : error.start + 1].hex()
-    return ProtocolViolation(f'invalid byte sequence for encoding "UTF8": 0x{at}', sqlstate="22021")
+    return _invalid_bytes(error.object[error.start : error.start + 1].hex())
+
+
+def _invalid_bytes(digits: str) -> ProtocolViolation:
+    return ProtocolViolation(
+        f'invalid byte sequence for encoding "UTF8": 0x{digits}', sqlstate="22021"
+    )
 
 
 def text_of(value: Any) -> str:

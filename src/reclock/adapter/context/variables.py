@@ -242,6 +242,9 @@ VARIABLES = {
             milliseconds,
         ),
         Variable("max_index_keys", "32", "for clients that read it", always("32")),
+        Variable(
+            "max_prepared_transactions", "0", "there is no PREPARE TRANSACTION", always("0")
+        ),
         Variable("max_identifier_length", "63", "for clients that read it", always("63")),
         Variable(
             "password_encryption", "scram-sha-256", "always scram-sha-256", always("scram-sha-256")
@@ -258,6 +261,10 @@ VARIABLES = {
         *(
             Variable(name, default, "of PostgreSQL; can be set, and changes nothing here")
             for name, default in _WITHOUT_EFFECT.items()
+        ),
+        *(
+            Variable(name, "off", "of PostgreSQL; no transaction is deferred", always("off"))
+            for name in ("transaction_deferrable", "default_transaction_deferrable")
         ),
         *(
             Variable(name, "0", "idle sessions are not ended", always("0"))

@@ -37,7 +37,7 @@ from reclock.algebra.object_ids import type_oid
 from reclock.algebra.relations import ScalarType, TypeName
 from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.errors import InvalidBinary, UnsupportedSql
-from reclock.sql.queries.literals import number, parse_text
+from reclock.sql.queries.literals import check_is_finite, number, parse_text
 
 NULL = b"\xff\xff\xff\xff"
 
@@ -190,6 +190,8 @@ def decode_value(raw: bytes, type: ScalarType) -> object:
     try:
         if type.enum is not None:
             return parse_text(decode_utf8(raw), type)
+        if type.name is TypeName.RECORD:
+            return _record(raw, type)
         return _array(raw, type) if type.element is not None else _READERS[type.name](raw)
     except UnicodeDecodeError as error:
         raise not_utf8(error) from None
@@ -198,7 +200,8 @@ def decode_value(raw: bytes, type: ScalarType) -> object:
 
 
 def parse_decimal(text: str) -> Decimal:
-    """A number with all digits that were sent."""
+    """A number with all digits that were sent. Raises ``NumberOutOfRange`` for NaN and infinity."""
+    check_is_finite(text)
     stripped = text.strip()
     value, _ = number(stripped[1:] if stripped[:1] in ("+", "-") else text)
     return Decimal(value).copy_negate() if stripped.startswith("-") else Decimal(value)
@@ -224,6 +227,22 @@ def _array(raw: bytes, type: ScalarType) -> tuple[Any, ...]:
     for size in reversed(sizes[1:]):
         items = [tuple(items[i : i + size]) for i in range(0, len(items), size)]
     return tuple(items)
+
+
+def _record(raw: bytes, type: ScalarType) -> tuple[Any, ...]:
+    """The fields of a composite type, each with its type and its length."""
+    (count,) = struct.unpack_from("!i", raw)
+    if not type.fields or count != len(type.fields):
+        raise ValueError("another number of fields than the type has")
+    at, values = 4, list[Any]()
+    for field in type.fields:
+        oid, length = struct.unpack_from("!Ii", raw, at)
+        if oid != type_oid(field.type):
+            raise InvalidBinary(f"{field.type} in field {field.name}")
+        at += 8
+        values.append(None if length < 0 else decode_value(raw[at : at + length], field.type))
+        at += max(length, 0)
+    return tuple(values)
 
 
 def _boolean(raw: bytes) -> bool:

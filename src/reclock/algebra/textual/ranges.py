@@ -155,6 +155,8 @@ def _within_numeric(number: Decimal) -> Decimal:
     """Raises ``NumberOutOfRange`` for a number of more digits than a numeric has."""
     if not number:
         return Decimal(0)
+    if not number.is_finite():
+        raise NumberOutOfRange(str(number), TypeName.NUMERIC)
     with localcontext(prec=1000):
         number = number.normalize()
     _, digits, exponent = number.as_tuple()

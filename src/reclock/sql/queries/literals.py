@@ -240,13 +240,18 @@ def _float(text: str) -> float:
 def parse_number(text: str) -> Decimal:
     """The number that ``text`` spells, with all its digits. Raises ``InvalidText``,
     ``NumberOutOfRange`` for NaN and infinity."""
-    if re.fullmatch(r"(?i)\s*([+-]?inf(inity)?|nan)\s*", text):
-        hint = "NaN and infinity are values of double precision only"
-        raise NumberOutOfRange(text.strip(), "numeric", hint=hint)
+    check_is_finite(text)
     try:
         return read_decimal(text.strip())
     except (ValueError, InvalidOperation) as error:
         raise InvalidText(TypeName.NUMERIC, text) from error
+
+
+def check_is_finite(text: str) -> None:
+    """Raises ``NumberOutOfRange`` if it spells NaN or infinity, which no numeric is."""
+    if re.fullmatch(r"(?i)\s*([+-]?inf(inity)?|s?nan)\s*", text):
+        hint = "NaN and infinity are values of double precision only"
+        raise NumberOutOfRange(text.strip(), "numeric", hint=hint)
 
 
 def read_array(

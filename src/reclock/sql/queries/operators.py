@@ -381,10 +381,8 @@ def _not_distinct(node: exp.NullSafeNEQ, context: ExprContext) -> TypedExpr:
 
 @scalar.register
 def _negate(node: exp.Neg, context: ExprContext) -> TypedExpr:
-    written_number = _operand(node.this)
-    if isinstance(written_number, exp.Literal) and not written_number.is_string:
-        # -2147483648 is an integer, 2147483648 is none
-        return Literal(*number(f"-{written_number.name}"))
+    if (written_number := _written_number(node)) is not None:
+        return Literal(*number(written_number))
     operand = scalar(node.this, context)
     if is_open(operand):
         raise AmbiguousFunction("-", ["unknown"], is_operator=True)
@@ -396,6 +394,17 @@ def _negate(node: exp.Neg, context: ExprContext) -> TypedExpr:
         )
     with at(node, UnknownOperator, place=place_of_word):
         return operator("negate", [operand], "-")
+
+
+def _written_number(node: exp.Expr) -> str | None:
+    """A number with the minus signs before it, of which two are none; None of anything else. The type
+    follows from the whole: -2147483648 is an integer, 2147483648 is none."""
+    if isinstance(node, exp.Literal):
+        return None if node.is_string else node.name
+    negative = isinstance(node, exp.Neg) and _written_number(_operand(node.this))
+    if not negative:
+        return None
+    return negative[1:] if negative.startswith("-") else f"-{negative}"
 
 
 @scalar.register

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Never
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
+from reclock.errors import UnsupportedSql
 from reclock.sql.statements.subscribe.syntax import subscribe
 from reclock.sql.syntax.expressions import QUERY_STARTS
 from reclock.sql.syntax.nodes import Statement
@@ -81,6 +82,11 @@ def prepare(parser: StatementParser) -> PrepareStatement:
     if not parser.token:
         parser.raise_error("Expected a statement")
     return PrepareStatement(this=name, types=types, statement=parser.statement())
+
+
+@parses("PREPARE TRANSACTION")
+def prepare_transaction(parser: StatementParser) -> Never:
+    raise UnsupportedSql("PREPARE TRANSACTION is not supported", hint="COMMIT the transaction")
 
 
 @parses("EXECUTE")
