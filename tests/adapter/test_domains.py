@@ -28,6 +28,11 @@ CREATE TABLE quoted (a "Name", b "Date", c "name", d "int4range", e "date", f "v
 INSERT INTO quoted VALUES ('ab', 7, 'abc', '[1,3)', '2024-01-02', 'xy');
 INSERT INTO quoted (a) VALUES ('abc');
 SELECT a, b, c, d::text, e::text, f, 'abc'::"Name", pg_typeof(a)::text, pg_typeof(b)::text FROM quoted;
+CREATE SCHEMA "Other";
+CREATE DOMAIN "Other"."Name" AS text;
+CREATE TABLE others (a "Other"."Name", b text);
+INSERT INTO others VALUES ('abcd', 'efgh');
+SELECT a, b::"Other"."Name", pg_typeof(a)::text, to_regtype('"Other"."Name"')::text, to_regtype('Other.Name')::text FROM others;
 SELECT '1'::"int";
 SELECT '1'::"Int4";
 CREATE DOMAIN wrong AS nope;

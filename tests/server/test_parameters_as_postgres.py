@@ -54,7 +54,8 @@ def test_composite_values_are_read_in_binary(
             assert info is not None
             register_composite(info, connection)
         item, part = (info.python_type for info in infos if info is not None)
-        assert item is not None and part is not None
+        assert item is not None
+        assert part is not None
         values = [
             item("a,b", 1, None),
             part(item('say "hi"', None, 0.5), ["x", None]),
@@ -72,7 +73,9 @@ def test_composite_values_are_read_in_binary(
 @pytest.mark.parametrize("format", ["s", "t", "b"])
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
 def test_a_number_that_no_numeric_is(format: str, number: str, ours: psycopg.Connection) -> None:
-    with pytest.raises(psycopg.errors.NumericValueOutOfRange, match="out of range for type numeric"):
+    with pytest.raises(
+        psycopg.errors.NumericValueOutOfRange, match="out of range for type numeric"
+    ):
         ours.execute(f"SELECT %{format}", [Decimal(number)])
 
 

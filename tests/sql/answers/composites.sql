@@ -28,3 +28,6 @@ SELECT n, l || ROW(9, 'z')::spot, cardinality(l) FROM places
 SELECT count(s), count(DISTINCT s), count(h) FROM places
 SELECT n, u.x, u.y FROM places, unnest(l) u
 SELECT s::text, l::text FROM places
+SELECT ('(1,a)'::spot).x, ('(1,a)'::spot).*, (('("(1,)",ok,2024-01-01,1.5,"{1,2}",Infinity)'::home).at).x, (NULL::spot).y
+SELECT n, to_jsonb('(1,a)'::spot), to_jsonb('(1,"b c")'::spot), to_jsonb(NULL::spot), (CASE WHEN n > 2 THEN '(1,a)'::spot ELSE s END).y FROM places
+SELECT n FROM places WHERE (s).x = ('(1,a)'::spot).x

@@ -75,18 +75,18 @@ def _field(value: TypedExpr, place: int) -> TypedExpr:
     match value:
         case Call(function, arguments) if function == RECORD_OF:
             return arguments[place - 1]
-        case Case() | Literal():
+        case Literal(constant):
+            return Literal(None if constant is None else constant[place - 1], type)
+        case Case():
             return _of_branches(value, type, lambda branch: _field(branch, place))
         case _:
             return Call(FIELD_OF, (value, Literal(place, INTEGER)), type)
 
 
 def _of_branches(
-    value: Case[TypedExpr] | Literal, type: ScalarType, of: Callable[[TypedExpr], TypedExpr]
+    value: Case[TypedExpr], type: ScalarType, of: Callable[[TypedExpr], TypedExpr]
 ) -> TypedExpr:
-    """``of`` each result of a CASE; NULL of NULL, which is the only constant that is a record."""
-    if isinstance(value, Literal):
-        return Literal(None, type)
+    """``of`` each result of a CASE."""
     branches = tuple((condition, of(result)) for condition, result in value.branches)
     return Case(branches, of(value.otherwise), type)
 
@@ -101,8 +101,10 @@ def document(value: Planned) -> Planned:
 
 
 def _object(value: TypedExpr) -> TypedExpr:
-    if isinstance(value, Case | Literal):
+    if isinstance(value, Case):
         return _of_branches(value, JSONB, _object)
+    if isinstance(value, Literal) and value.value is None:
+        return Literal(None, JSONB)
     members: list[Planned] = []
     for name, member in fields(value):
         members += [Literal(name, TEXT), document(member)]

@@ -45,6 +45,8 @@ class TypeParser(PlacedParser):
     def _parse_types(self, check_func: bool = False, *args: Any, **options: Any) -> exp.Expr | None:
         """sqlglot does not look for ``[]`` after ``oid`` and ``regclass``, and takes ``[3]`` for a
         subscript. The size means nothing."""
+        if options.get("allow_identifiers", True) and self._sees_quoted_schema():
+            return self._qualified_type()
         kind = _in_catalog(super()._parse_types(check_func, *args, **options))
         is_type = isinstance(kind, exp.DataType) and not check_func
         if isinstance(kind, exp.ObjectIdentifier) and self._match_pair(
@@ -59,6 +61,23 @@ class TypeParser(PlacedParser):
                 self.raise_error("Expected ]")
             return kind
         while is_type and self._match_pair(TokenType.L_BRACKET, TokenType.NUMBER):
+            if not self._match(TokenType.R_BRACKET):
+                self.raise_error("Expected ]")
+            kind = exp.DataType(this=exp.DType.ARRAY, expressions=[kind], nested=True)
+        return kind
+
+    def _sees_quoted_schema(self) -> bool:
+        is_quoted = bool(self._curr) and self._curr.token_type == TokenType.IDENTIFIER
+        return is_quoted and bool(self._next) and self._next.token_type == TokenType.DOT
+
+    def _qualified_type(self) -> exp.Expr | None:
+        """``"schema"."type"`` or an array of it, of which sqlglot reads the schema alone."""
+        name = self._parse_id_var()
+        while self._match(TokenType.DOT):
+            name = exp.Dot(this=name, expression=self._parse_id_var(any_token=True))
+        kind = _in_catalog(exp.DataType(this=exp.DType.USERDEFINED, kind=name))
+        while self._match(TokenType.L_BRACKET):
+            self._match(TokenType.NUMBER)
             if not self._match(TokenType.R_BRACKET):
                 self.raise_error("Expected ]")
             kind = exp.DataType(this=exp.DType.ARRAY, expressions=[kind], nested=True)
