@@ -34,7 +34,7 @@ numbers = st.one_of(
 
 @pytest.mark.parametrize(
     "type",
-    [numeric(), numeric(38, 0), numeric(20, 4), quotient(0), quotient(3), quotient(18)],
+    [numeric(), numeric(38, 0), numeric(20, 4), quotient(0, 20), quotient(3, 20), quotient(18, 10)],
     ids=str,
 )
 @given(st.lists(st.none() | numbers, min_size=1))

@@ -16,7 +16,6 @@ import pyarrow as pa
 from fixtures.planning import World
 
 from reclock.adapter.context.shown_values import ShownBatches
-from reclock.adapter.context.text_style import TextStyle
 from reclock.adapter.context.texts import text_of, texts
 from reclock.algebra.intervals import Interval
 from reclock.algebra.relations import RelationDesc, ScalarType

@@ -242,9 +242,7 @@ VARIABLES = {
             milliseconds,
         ),
         Variable("max_index_keys", "32", "for clients that read it", always("32")),
-        Variable(
-            "max_prepared_transactions", "0", "there is no PREPARE TRANSACTION", always("0")
-        ),
+        Variable("max_prepared_transactions", "0", "there is no PREPARE TRANSACTION", always("0")),
         Variable("max_identifier_length", "63", "for clients that read it", always("63")),
         Variable(
             "password_encryption", "scram-sha-256", "always scram-sha-256", always("scram-sha-256")
