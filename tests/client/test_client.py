@@ -297,7 +297,10 @@ def test_an_embedded_client_ticks(tmp_path: Path, sql_server: SqlServer) -> None
             "CREATE TABLE t (a integer); CREATE MATERIALIZED VIEW v AS SELECT sum(a) "
             "FROM t; INSERT INTO t VALUES (1), (2)"
         )
-        assert client.tick().succeeded
+        report = client.tick()
+        assert report.succeeded
+        assert str(report).startswith(f"tick at {report.at}: new data in ")
+        assert report._repr_html_() == f"<pre>{report}</pre>"
         assert client.table("v").rows() == [(3,)]
         assert client.status().columns[:3] == ["name", "status", "error"]
         with pytest.raises(ReclockError, match='relation "orders" does not exist'):

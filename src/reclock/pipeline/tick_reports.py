@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.errors import AuditFailed, ReclockError
@@ -176,6 +177,13 @@ class TickReport:
             line for failure in self.failed for line in failure.lines(is_known=failure in reported)
         ]
         return "\n".join([first, *claimed, *failures])
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        """How notebooks display it."""
+        return f"<pre>{escape(self.summary())}</pre>"
 
 
 def _latest(
