@@ -55,6 +55,20 @@ def test_what_changes_nothing_is_shown_as_it_was_set(session: Session) -> None:
     assert values(session, "RESET work_mem; SHOW work_mem") == ["4MB"]
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("utf_8", "UTF8"), ("Unicode", "UTF8"), ("UTF-8", "UTF8"), ("sql_ascii", "SQL_ASCII")],
+)
+def test_texts_are_in_utf8(session: Session, name: str, shown: str) -> None:
+    assert values(session, f"SET client_encoding = '{name}'; SHOW client_encoding") == [shown]
+
+
+def test_another_encoding_is_refused_with_the_way_to_ask_for_utf8(session: Session) -> None:
+    with pytest.raises(InvalidOption) as refused:
+        values(session, "SET client_encoding = 'WIN1252'")
+    assert "PGCLIENTENCODING=UTF8" in str(refused.value.hint)
+
+
 @pytest.mark.parametrize("style", ["ISO", "mdy, iso", "US", "ISO, NonEuropean"])
 def test_dates_are_read_with_the_month_before_the_day(session: Session, style: str) -> None:
     values(session, f"SET datestyle = '{style}'")

@@ -48,6 +48,17 @@ def always(value: str, *same: str) -> Callable[[str], str]:
     return check
 
 
+def client_encoding(text: str) -> str:
+    """Accepts PostgreSQL's names of UTF-8, and ``SQL_ASCII``, by which bytes stay as they are."""
+    name = "".join(filter(str.isalnum, text.lower()))
+    if name not in ("utf8", "unicode", "sqlascii"):
+        raise ValueError(
+            "texts are in UTF8: set the environment variable PGCLIENTENCODING=UTF8 for psql and "
+            "other clients of libpq, which on Windows ask for the code page"
+        )
+    return "SQL_ASCII" if name == "sqlascii" else "UTF8"
+
+
 _MONTH_FIRST = frozenset({"iso", "mdy", "us", "noneuro", "noneuropean"})
 
 

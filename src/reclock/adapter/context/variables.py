@@ -14,6 +14,7 @@ from reclock.adapter.context.variable_values import (
     USER_SCHEMA,
     always,
     byte_size,
+    client_encoding,
     date_style,
     isolation_level,
     milliseconds,
@@ -197,7 +198,7 @@ VARIABLES = {
         Variable("welcome_message", "off", "there is none", always("off", "false")),
         # Variables that clients of PostgreSQL read, set or receive at startup.
         Variable("application_name", "", "the name that the client gives itself"),
-        Variable("client_encoding", "UTF8", "always UTF8", always("UTF8", "UTF-8", "UNICODE")),
+        Variable("client_encoding", "UTF8", "always UTF8", client_encoding),
         Variable("client_min_messages", "notice", "for clients that set it; has no effect"),
         Variable("bytea_output", "hex", "always hex", always("hex")),
         Variable(
