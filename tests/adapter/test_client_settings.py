@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from reclock.adapter.session.session import Session
-from reclock.errors import ReclockError
+from reclock.errors import InvalidOption, ReclockError
 from reclock.runtime.environment import Environment
 
 HEAD_OF_A_DUMP = """
