@@ -32,3 +32,5 @@ SELECT * FROM generate_series(5, 1.5, -1.25) AS g
 SELECT * FROM generate_series(2.5, 1) AS g, generate_series(NULL, 2.5) AS h
 SELECT n, g FROM amounts, generate_series(p, p + n, 0.75) AS g
 SELECT n, generate_series(n, 4.5) AS g FROM amounts
+SELECT x.a, x.b, x.c, x.d, x.e, x.f FROM jsonb_to_record('{"a": ["x", null, 3, {"q": 1}], "b": [1, null, "2"], "c": "{p,q}", "d": null, "f": []}') AS x(a text[], b int[], c text[], d int[], e int[], f bool[])
+SELECT w.a, x.k, x.n[1] AS first FROM w, jsonb_to_recordset(jsonb_build_array(jsonb_build_object('k', jsonb_build_array(w.y, w.a), 'n', '[1.5, 2]'::jsonb), '{}'::jsonb)) AS x(k text[], n numeric[])

@@ -9,7 +9,7 @@ from typing import NoReturn
 from sqlglot import exp
 
 from reclock.algebra.relations import BIGINT, ScalarType
-from reclock.errors import EvaluationError, UnsupportedSql
+from reclock.errors import EvaluationError, SqlSyntaxError, UnsupportedSql
 from reclock.plan.scalars import Call, Cast, Literal, Parameter
 from reclock.plan.temporal import NOW
 from reclock.sql.parameters import Parameters
@@ -28,14 +28,29 @@ def limits(node: exp.Expr, parameters: Parameters) -> tuple[int | None, int]:
     return _count(count, "LIMIT", parameters), _count(skipped, "OFFSET", parameters) or 0
 
 
-def written_limits(node: exp.Expr) -> tuple[exp.Expr | None, exp.Expr | None]:
-    """The expressions of LIMIT and OFFSET, as far as there are any."""
+def has_ties(node: exp.Expr) -> bool:
+    """Whether rows that tie with the last one are added: ``FETCH FIRST n ROWS WITH TIES``. Raises
+    ``SqlSyntaxError`` if nothing orders the rows."""
+    limit = node.args.get("limit")
+    options = limit.args.get("limit_options") if isinstance(limit, exp.Fetch) else None
+    if options is None or not options.args.get("with_ties"):
+        return False
+    if not node.args.get("order"):
+        raise SqlSyntaxError("WITH TIES cannot be specified without ORDER BY clause")
+    return True
+
+
+def written_limits(
+    node: exp.Expr, *, has_ties: bool = False
+) -> tuple[exp.Expr | None, exp.Expr | None]:
+    """The expressions of LIMIT and OFFSET, as far as there are any. WITH TIES is only accepted of
+    those that ``has_ties``."""
     limit, offset = node.args.get("limit"), node.args.get("offset")
     count: exp.Expr | None = None
     if isinstance(limit, exp.Fetch):
         options = limit.args.get("limit_options")
         if options is not None:
-            reject_unsupported(options, "rows")
+            reject_unsupported(options, "rows", *(("with_ties",) if has_ties else ()))
         count = limit.args.get("count") or exp.Literal.number(1)
     elif limit is not None:
         reject_unsupported(limit, "this", "expression")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from reclock.algebra.relations import JSONB, TEXT, Column, RelationDesc
+from reclock.algebra.relations import JSONB, TEXT, Column, RelationDesc, TypeName
 from reclock.errors import SqlSyntaxError, UnsupportedSql
 from reclock.plan.build import map_columns, project
 from reclock.plan.relational import FlatMap
-from reclock.plan.scalars import ColumnRef, Literal
+from reclock.plan.scalars import Case, ColumnRef, Literal
 from reclock.sql.names import fold
 from reclock.sql.queries.assignment import limited
 from reclock.sql.queries.attach import attach
@@ -77,6 +77,24 @@ def _field(record: TypedExpr, column: exp.ColumnDef) -> TypedExpr:
     if declared.type == JSONB:
         return call("->", [record, key])
     if declared.type.element is not None:
-        raise UnsupportedSql(f'column "{name}" of a record cannot be an array')
+        return _array_field(record, key, declared)
     value = cast(call("->>", [record, key]), declared.type)
     return value if declared.limit is None else limited(value, declared.limit)
+
+
+def _array_field(record: TypedExpr, key: TypedExpr, column: Column) -> TypedExpr:
+    """The elements of an array, or of the array that a string spells; NULL of null. Raises, when it
+    is evaluated, for other documents."""
+    type = column.type
+    has_other_elements = type.base.is_nested or type.base == JSONB
+    if type.name is not TypeName.ARRAY or type.dimensions > 1 or has_other_elements:
+        raise UnsupportedSql(f'column "{column.name}" of a record cannot have type {type}')
+    document = call("->", [record, key])
+    elements = cast(ROW_FUNCTIONS["jsonb_array_elements_text"](call, [document])[0], type)
+    spelled = cast(call("->>", [record, key]), type)
+    kind = call("jsonb_typeof", [document])
+    cases = (
+        (call("=", [kind, Literal("null", TEXT)]), Literal(None, type)),
+        (call("=", [kind, Literal("string", TEXT)]), spelled),
+    )
+    return Case(cases, elements, type)

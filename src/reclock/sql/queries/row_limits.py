@@ -1,5 +1,5 @@
-"""LIMIT and OFFSET that are no constants: their values are computed for every row around, by which the
-rows of the query are numbered."""
+"""LIMIT and OFFSET that are no constants, whose values are computed for every row around, and FETCH …
+WITH TIES: the rows of the query are numbered."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reclock.sql.queries.around import NOT_ALONE
 from reclock.sql.queries.attach import attach, rewrite_own
 from reclock.sql.queries.context import Context, PlannedQuery
 from reclock.sql.queries.expressions import ExprContext, scalar
-from reclock.sql.queries.limits import limits, row_count, written_limits
+from reclock.sql.queries.limits import has_ties, limits, row_count, written_limits
 from reclock.sql.queries.overloads import balanced, call, is_null
 from reclock.sql.queries.planned import InWindow, TypedExpr, scalars_of
 from reclock.sql.queries.row_functions import in_windows
@@ -31,19 +31,23 @@ def with_limits(
 ) -> PlannedQuery:
     """``query``, which is ordered, with the LIMIT and OFFSET of ``node``. ``around`` are the columns
     of the rows around, which both may name."""
-    with suppress(*NOT_ALONE):
-        limit, offset = limits(node, context.session.parameters)
-        return replace(query, limit=limit, offset=offset)
+    ties = has_ties(node)
+    if not ties:
+        with suppress(*NOT_ALONE):
+            limit, offset = limits(node, context.session.parameters)
+            return replace(query, limit=limit, offset=offset)
+    written_clauses = zip(written_limits(node, has_ties=ties), ("LIMIT", "OFFSET"), strict=True)
     count, skipped = (
-        _number(written, clause, query, around, context)
-        for written, clause in zip(written_limits(node), ("LIMIT", "OFFSET"), strict=True)
+        _number(written, clause, query, around, context) for written, clause in written_clauses
     )
     width = len(query.plan.desc)
-    numbered, (number,) = in_windows(query.plan, [_row_number(query)])
+    numbers = [_numbers(query, "row_number"), *([_numbers(query, "rank")] if ties else ())]
+    numbered, places = in_windows(query.plan, numbers)
+    number, last = places[0], places[-1]
     skipped = _FIRST if skipped is None else call("coalesce", [skipped, _FIRST])
     is_kept = call(">", [number, skipped])
     if count is not None:
-        is_within = call("<=", [call("-", [number, skipped]), count])
+        is_within = call("<=", [call("-", [last, skipped]), count])
         is_kept = balanced("and", [is_kept, balanced("or", [is_null(count), is_within])])
     plan, (kept,) = attach(numbered, [is_kept])
     return replace(query, plan=project(filter_rows(plan, scalars_of([kept])), range(width)))
@@ -67,12 +71,12 @@ def _number(
     )
 
 
-def _row_number(query: PlannedQuery) -> InWindow:
-    """The number of each row among those for one row around."""
+def _numbers(query: PlannedQuery, function: str) -> InWindow:
+    """The number of each row among those for one row around: its place, or its rank."""
     types, order = query.plan.desc.types, query.order
     around = range(query.visible, query.visible + query.outer_width)
     return InWindow(
-        WindowFunction("row_number"),
+        WindowFunction(function),
         (),
         tuple(ColumnRef(i, types[i]) for i in around),
         tuple(ColumnRef(ordering.index, types[ordering.index]) for ordering in order),
