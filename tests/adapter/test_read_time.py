@@ -100,18 +100,6 @@ def test_a_time_to_come_cannot_be_read_and_the_relations_are_named(tmp_path: Pat
             last_answer(session, "SELECT n FROM v AS OF 5000")
 
 
-@pytest.mark.parametrize("level", ["read uncommitted", "Read Committed", "repeatable read"])
-def test_a_weaker_level_of_isolation_becomes_the_strictest(
-    environment: Environment, level: str
-) -> None:
-    session = Session(environment)
-    last_answer(
-        session,
-        f"SET transaction_isolation = 'serializable'; SET transaction_isolation = '{level}'",
-    )
-    assert last_answer(session, "SHOW transaction_isolation") == [("strict serializable",)]
-
-
 @pytest.mark.parametrize(("lease_ms", "is_over"), [(60_000, False), (0, True)])
 def test_a_read_says_whether_the_owner_of_the_claim_it_waits_for_is_gone(
     tmp_path: Path, lease_ms: int, is_over: bool

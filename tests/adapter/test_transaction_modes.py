@@ -21,7 +21,32 @@ def test_the_isolation_level_of_a_block_is_its_own(ada: Session) -> None:
     run(ada, "START TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ ONLY")
     assert run(ada, "SHOW transaction_isolation") == [("serializable",)]
     run(ada, "COMMIT; BEGIN ISOLATION LEVEL READ COMMITTED")
+    assert run(ada, "SHOW transaction_isolation") == [("read committed",)]
+
+
+def test_a_level_that_is_shown_can_be_set_again(ada: Session) -> None:
+    for level in ("SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED", "READ UNCOMMITTED"):
+        run(ada, f"SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL {level}")
+        assert run(ada, "SHOW TRANSACTION ISOLATION LEVEL") == [(level.lower(),)]
+    run(ada, "RESET transaction_isolation")
     assert run(ada, "SHOW transaction_isolation") == [("strict serializable",)]
+    assert run(ada, "SHOW TRANSACTION ISOLATION LEVEL") == [("read committed",)]
+    run(ada, "BEGIN; SELECT * FROM a; SET TRANSACTION ISOLATION LEVEL READ COMMITTED; COMMIT")
+
+
+@pytest.mark.parametrize(
+    ("level", "is_strict"),
+    [
+        ("SERIALIZABLE", False),
+        ("READ UNCOMMITTED", True),
+        ("READ COMMITTED", True),
+        ("REPEATABLE READ", True),
+    ],
+)
+def test_only_serializable_is_not_strict(ada: Session, level: str, is_strict: bool) -> None:
+    run(ada, f"SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL {level}")
+    explained = "\n".join(str(row[0]) for row in run(ada, "EXPLAIN TIMESTAMP FOR SELECT * FROM a"))
+    assert ("strict serializable" in explained) is is_strict
 
 
 def test_a_read_only_block_writes_nothing(ada: Session) -> None:

@@ -45,6 +45,19 @@ def engine(server: SqlServer) -> Iterator[sa.Engine]:
 # --- SQLAlchemy ---
 
 
+def test_a_connection_that_committed_each_statement_returns_to_the_pool(
+    sql_server: SqlServer,
+) -> None:
+    engine = sa.create_engine(f"postgresql+psycopg://reclock@127.0.0.1:{sql_server.port}/reclock")
+    try:
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.execute(sa.text("SELECT 1"))
+        with engine.connect() as connection:
+            assert connection.get_isolation_level() == connection.default_isolation_level
+    finally:
+        engine.dispose()
+
+
 def test_the_inspector_lists_what_is_there(engine: sa.Engine) -> None:
     inspector: Any = sa.inspect(engine)  # PostgreSQL's has more than the generic one
     assert set(inspector.get_schema_names()) == {

@@ -272,6 +272,7 @@ STATEMENTS: dict[str, str] = {
     "SHOW CREATE MATERIALIZED VIEW s": "ShowCreateStatement",
     "SHOW server_version": "ShowVariableStatement",
     "SHOW ALL": "ShowVariableStatement",
+    "SHOW TRANSACTION ISOLATION LEVEL": "ShowVariableStatement",
     "SET cluster = other": "SetVariableStatement",
     "SET SESSION search_path TO a, \"B\", 'c'": "SetVariableStatement",
     "SET LOCAL x = -3": "SetVariableStatement",

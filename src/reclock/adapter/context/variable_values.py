@@ -31,9 +31,18 @@ def one_of(*values: str) -> Callable[[str], str]:
     return check
 
 
-def isolation_level(value: str) -> str:
-    level = one_of(STRICT_SERIALIZABLE, SERIALIZABLE, *_WEAKER_LEVELS)(value)
-    return STRICT_SERIALIZABLE if level in _WEAKER_LEVELS else level
+isolation_level = one_of(STRICT_SERIALIZABLE, SERIALIZABLE, *_WEAKER_LEVELS)
+
+
+def is_strict(level: str) -> bool:
+    """Whether a level of isolation has the guarantees of strict serializability. Levels that are
+    weaker than serializable have them, as the SQL standard allows."""
+    return level != SERIALIZABLE
+
+
+def standard_level(level: str) -> str:
+    """A level of the SQL standard that means ``level``: clients know only these."""
+    return "read committed" if level == STRICT_SERIALIZABLE else level
 
 
 def always(value: str, *same: str) -> Callable[[str], str]:

@@ -16,6 +16,7 @@ from reclock.adapter.context.variable_values import (
     byte_size,
     client_encoding,
     date_style,
+    is_strict,
     isolation_level,
     milliseconds,
     milliseconds_of,
@@ -172,7 +173,7 @@ VARIABLES = {
             STRICT_SERIALIZABLE,
             (
                 "strict serializable reads wait until all applied writes are visible, "
-                "serializable reads never wait; PostgreSQL's weaker levels become the former"
+                "serializable reads never wait; PostgreSQL's weaker levels mean the former"
             ),
             isolation_level,
         ),
@@ -389,8 +390,11 @@ class SessionVariables:
             self._values[variable.name] = new_value
 
     def would_change(self, name: str, value: str) -> bool:
-        """Whether the variable has another value now. Raises as ``set``."""
-        return _allowed(_variable(name), value) != self.get(name)
+        """Whether the variable has a value of another meaning now. Raises as ``set``."""
+        new_value, current = _allowed(_variable(name), value), self.get(name)
+        if name == ISOLATION:
+            return is_strict(new_value) != is_strict(current)
+        return new_value != current
 
     def reset(self) -> None:
         self._values.clear()

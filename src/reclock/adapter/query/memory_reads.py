@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reclock.adapter.context.results import Result
-from reclock.adapter.context.variable_values import SERIALIZABLE
+from reclock.adapter.context.variable_values import is_strict
 from reclock.adapter.statement_context import StatementContext
 from reclock.adapter.timestamps.readiness import Unavailable
 from reclock.algebra.ids import TABLES
@@ -27,7 +27,7 @@ def read_from_memory(context: StatementContext) -> Result | None:
         lookup is None
         or at is None
         or environment.stores.published_uppers.get(TABLES, MINIMUM) <= at
-        or context.variables.get("transaction_isolation") == SERIALIZABLE
+        or not is_strict(context.variables.get("transaction_isolation"))
     ):
         return None
     context.await_storage()

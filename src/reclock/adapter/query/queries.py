@@ -11,7 +11,7 @@ from itertools import chain, islice
 import pyarrow as pa
 
 from reclock.adapter.context.results import Result
-from reclock.adapter.context.variable_values import SERIALIZABLE
+from reclock.adapter.context.variable_values import is_strict
 from reclock.adapter.context.variables import LAST_COMPLETE
 from reclock.adapter.query.peek_rows import PeekRows
 from reclock.adapter.statement_context import StatementContext
@@ -226,7 +226,7 @@ class QueryExecution:
 
     def _choose(self, groups: frozenset[str]) -> ReadTime:
         as_of = self.select.as_of
-        is_serializable = self.context.variables.get("transaction_isolation") == SERIALIZABLE
+        is_serializable = not is_strict(self.context.variables.get("transaction_isolation"))
         if not groups and as_of is None and not reads_now(self.definition.plan):
             return NO_TIME
         relevant = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from reclock.adapter.context.results import Result, describes, text_desc, text_result
-from reclock.adapter.context.variable_values import text_of_values
+from reclock.adapter.context.variable_values import standard_level, text_of_values
 from reclock.adapter.context.variables import READ_ONLY
 from reclock.adapter.planning.authorization import AuthorizationContext, Requirements, requires
 from reclock.adapter.statement_context import StatementContext, executes
@@ -58,10 +58,8 @@ def _(statement: ShowVariable) -> RelationDesc:
 @executes(ShowVariable)
 def _(statement: ShowVariable, context: StatementContext) -> Result:
     if statement.name is not None:
-        return text_result(
-            statement.tag,
-            text_desc(statement.name.lower()),
-            [context.variables.get(statement.name)],
-        )
+        value = context.variables.get(statement.name)
+        shown = standard_level(value) if statement.is_standard else value
+        return text_result(statement.tag, text_desc(statement.name.lower()), [shown])
     rows = [dict(zip(_SHOW_ALL.names, variable, strict=True)) for variable in context.variables]
     return Result(statement.tag, _SHOW_ALL, pa.Table.from_pylist(rows).to_batches())

@@ -10,7 +10,6 @@ from typing import TypeVar
 
 from reclock.adapter.context.advisory_locks import SessionAdvisoryLocks
 from reclock.adapter.context.cancellation import Cancellation
-from reclock.adapter.context.variable_values import SERIALIZABLE, STRICT_SERIALIZABLE
 from reclock.adapter.context.variables import (
     DEFAULT_READ_ONLY,
     ISOLATION,
@@ -355,9 +354,7 @@ class SessionTransactions:
         later transactions."""
         is_local = statement.kind != "SET SESSION CHARACTERISTICS AS TRANSACTION"
         if statement.isolation is not None:
-            # Weaker levels get the stronger guarantee, as the SQL standard allows.
-            level = SERIALIZABLE if statement.isolation == "SERIALIZABLE" else STRICT_SERIALIZABLE
-            self.set_mode(ISOLATION, level, is_local=is_local)
+            self.set_mode(ISOLATION, statement.isolation.lower(), is_local=is_local)
         if statement.access is not None:
             variable = READ_ONLY if is_local else DEFAULT_READ_ONLY
             value = "on" if statement.access == "READ ONLY" else "off"

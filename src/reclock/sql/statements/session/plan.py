@@ -29,14 +29,17 @@ from reclock.sql.statements.session.syntax import (
     ShowVariableStatement,
 )
 from reclock.sql.syntax import nodes
+from reclock.sql.syntax.consumption import consume
 from reclock.sql.syntax.dialect import to_sql
 
 
 @dataclass(frozen=True, slots=True)
 class ShowVariable:
-    """SHOW of one variable, or of all if ``name`` is None."""
+    """SHOW of one variable, or of all if ``name`` is None. ``is_standard`` shows a level of
+    isolation as the SQL standard names it."""
 
     name: str | None
+    is_standard: bool = False
     tag: str = "SHOW"
 
 
@@ -147,4 +150,7 @@ def _of_session(node: nodes.Statement, catalog: PlannerCatalog, session: Session
 def show_variable(
     node: ShowVariableStatement, catalog: PlannerCatalog, session: SessionNames
 ) -> ShowVariable:
+    if isinstance(node.this, exp.Var):
+        consume(node.this)
+        return ShowVariable("transaction_isolation", is_standard=True)
     return ShowVariable(_variable_name(node))

@@ -19,7 +19,7 @@ from reclock.sql.syntax.writing import clause, generates, listed, written_as
 
 @written_as("SHOW {this|ALL}")
 class ShowVariableStatement(Statement):
-    """Without ``this`` it is ``SHOW ALL``."""
+    """Without ``this`` it is ``SHOW ALL``. A ``Var`` is ``TRANSACTION ISOLATION LEVEL``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": False}
 
@@ -143,7 +143,7 @@ def show_variable(parser: StatementParser) -> ShowVariableStatement:
     if parser.accept("ALL"):
         return ShowVariableStatement()
     if parser.accept("TRANSACTION", "ISOLATION", "LEVEL"):
-        return ShowVariableStatement(this=exp.to_identifier("transaction_isolation"))
+        return ShowVariableStatement(this=exp.Var(this="TRANSACTION ISOLATION LEVEL"))
     return ShowVariableStatement(this=_named(parser))
 
 
