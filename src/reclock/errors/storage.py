@@ -55,7 +55,7 @@ class NotBackfilled(NotReadable):
             at=at,
             since=since,
             upper=upper,
-            hint=f"its history is read up to {upper}: run reclock backfill {name}",
+            hint=f"its history is read up to {upper}{_as_moment(upper)}: run reclock backfill {name}",
         )
 
 
