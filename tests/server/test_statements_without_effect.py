@@ -92,6 +92,26 @@ def _notices(connection: psycopg.Connection) -> list[str]:
     return heard
 
 
+def test_extensions_that_are_built_in_are_named_in_a_notice(
+    ours: psycopg.Connection, theirs: psycopg.Connection
+) -> None:
+    heard: list[str] = []
+    ours.add_notice_handler(lambda notice: heard.append(str(notice.message_primary)))
+    statements = [
+        *('CREATE EXTENSION IF NOT EXISTS "plpgsql" WITH SCHEMA pg_catalog VERSION "1.0" CASCADE',),
+        *("COMMENT ON EXTENSION plpgsql IS 'a language'", "COMMENT ON EXTENSION nothing IS NULL"),
+    ]
+    for statement in statements:
+        assert_same_answers(ours, theirs, statement, messages=("42704",))
+    ours.execute('CREATE EXTENSION "uuid-ossp"; CREATE EXTENSION pgcrypto SCHEMA public')
+    assert [notice.split(":")[0] for notice in heard] == [
+        'extension "plpgsql" is not needed',
+        'extension "plpgsql" has no comment',
+        'extension "uuid-ossp" is not needed',
+        'extension "pgcrypto" is not needed',
+    ]
+
+
 def test_vacuum_is_sent_alone(ours: psycopg.Connection, theirs: psycopg.Connection) -> None:
     for connection in (ours, theirs):
         with pytest.raises(psycopg.errors.ActiveSqlTransaction):

@@ -121,6 +121,8 @@ STATEMENTS: dict[str, str] = {
     "VACUUM": "MaintenanceStatement",
     "VACUUM FULL VERBOSE ANALYZE s.t (a, b), u": "MaintenanceStatement",
     "ANALYZE (VERBOSE OFF, BUFFER_USAGE_LIMIT '1 MB') t": "MaintenanceStatement",
+    'CREATE EXTENSION "uuid-ossp"': "CreateExtensionStatement",
+    "COMMENT ON EXTENSION a IS 'b'": "CommentOnExtensionStatement",
     'DROP EXTENSION IF EXISTS a, "uuid-ossp" CASCADE': "DropExtensionsStatement",
     "DROP TRIGGER IF EXISTS x ON s.t CASCADE": "DropTablePartStatement",
     "ALTER TABLE t SET (fillfactor = 70), ALTER c SET STORAGE MAIN, REPLICA IDENTITY FULL": "AlterTableStatement",

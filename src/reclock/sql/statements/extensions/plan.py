@@ -1,15 +1,48 @@
-"""DROP of what there is none of: extensions, triggers, rules and policies."""
+"""What there is none of: extensions, triggers, rules and policies."""
 
 from __future__ import annotations
 
-from reclock.errors import UnknownObject
+from reclock.errors import UnknownObject, UnsupportedSql
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, fold, parts
 from reclock.sql.planning.registry import Skipped, plans
 from reclock.sql.statements.extensions.syntax import (
+    CommentOnExtensionStatement,
+    CreateExtensionStatement,
     DropExtensionsStatement,
     DropTablePartStatement,
 )
+
+_BUILT_IN = {
+    "pgcrypto": "digest(), hmac() and gen_random_uuid() are built in",
+    "plpgsql": "functions are in LANGUAGE SQL",
+    "uuid-ossp": "uuid_generate_v4() is built in",
+}
+"""Extensions that schemas of applications create for what is there without them."""
+
+
+@plans(CreateExtensionStatement)
+def create_extension(
+    node: CreateExtensionStatement, catalog: PlannerCatalog, session: SessionNames
+) -> Skipped:
+    name = fold(node.this)
+    if name not in _BUILT_IN:
+        raise UnsupportedSql(
+            f'extension "{name}" is not available',
+            detail="Reclock has no extensions; all functions are built in.",
+            hint="leave the statement out",
+        )
+    return Skipped("CREATE EXTENSION", f'extension "{name}" is not needed: {_BUILT_IN[name]}')
+
+
+@plans(CommentOnExtensionStatement)
+def comment_on_extension(
+    node: CommentOnExtensionStatement, catalog: PlannerCatalog, session: SessionNames
+) -> Skipped:
+    name = fold(node.this)
+    if name not in _BUILT_IN:
+        raise UnknownObject("extension", name)
+    return Skipped("COMMENT", f'extension "{name}" has no comment: {_BUILT_IN[name]}')
 
 
 @plans(DropExtensionsStatement)

@@ -1,14 +1,30 @@
-"""CREATE EXTENSION, DROP EXTENSION, and DROP of the parts of tables that there are none of."""
+"""CREATE EXTENSION, COMMENT ON EXTENSION, DROP EXTENSION, and DROP of the parts of tables that there are none of."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from reclock.errors import UnsupportedSql
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
 from reclock.sql.syntax.writing import written_as
+
+
+@written_as("CREATE EXTENSION {this}")
+class CreateExtensionStatement(Statement):
+    """``this`` is the name of the extension."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+@written_as("COMMENT ON EXTENSION {this} IS {text}")
+class CommentOnExtensionStatement(Statement):
+    """``text`` is a string or NULL."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "text": True}
 
 
 @written_as("DROP EXTENSION [exists: IF EXISTS] {names} {behavior}")
@@ -46,14 +62,23 @@ def drop_table_part(parser: StatementParser) -> DropTablePartStatement:
 
 
 @parses("CREATE EXTENSION")
-def create_extension(parser: StatementParser) -> Statement:
-    """There are no extensions. The schema and the version that may follow the name are not read."""
+def create_extension(parser: StatementParser) -> CreateExtensionStatement:
+    """Where the extension goes, and its version, are read and say nothing."""
     parser.if_not_exists()
-    raise UnsupportedSql(
-        f'extension "{parser.word("the name of an extension").name}" is not available',
-        detail="Reclock has no extensions; all functions are built in.",
-        hint="leave the statement out; uuid_generate_v4(), digest() and hmac() are there",
-    )
+    name = parser.word("the name of an extension")
+    parser.accept_token(TokenType.WITH)
+    while not parser.accept("CASCADE") and parser.accept_any(("SCHEMA", "VERSION")):
+        if not parser.string():
+            parser.name()
+    return CreateExtensionStatement(this=name)
+
+
+@parses("COMMENT ON EXTENSION")
+def comment_on_extension(parser: StatementParser) -> CommentOnExtensionStatement:
+    name = parser.word("the name of an extension")
+    parser.expect("IS")
+    text = exp.Null() if parser.accept("NULL") else parser.string() or parser.missing()
+    return CommentOnExtensionStatement(this=name, text=text)
 
 
 @parses("DROP EXTENSION")
