@@ -382,6 +382,23 @@ SELECTED_INTO = """
     SELECT n FROM (SELECT n INTO wrong FROM made) AS s
 """
 
+RETYPED = """
+    CREATE TABLE retyped (id int, a varchar(10), b text, c varchar(10)[], s char(5), m numeric(12,3));
+    INSERT INTO retyped VALUES (1, 'abcdef', 'xyz', '{abcdef}', 'ab', 1.256), (2, 'ab ', '12', '{a}', 'abcde', 2);
+    ALTER TABLE retyped ALTER COLUMN a TYPE varchar(3);
+    ALTER TABLE retyped ALTER COLUMN a TYPE varchar(3) USING a || 'x';
+    ALTER TABLE retyped ALTER COLUMN b TYPE varchar(2);
+    ALTER TABLE retyped ALTER COLUMN c TYPE varchar(3)[];
+    ALTER TABLE retyped ALTER COLUMN s TYPE char(2);
+    SELECT * FROM retyped ORDER BY id;
+    ALTER TABLE retyped ALTER COLUMN a TYPE varchar(3) USING substr(a, 1, 3), RENAME TO again;
+    ALTER TABLE retyped ALTER COLUMN a TYPE varchar(3) USING substr(a, 1, 3);
+    ALTER TABLE retyped ALTER COLUMN a TYPE int USING a;
+    ALTER TABLE retyped ALTER COLUMN c TYPE varchar(3)[] USING c::varchar(3)[];
+    ALTER TABLE retyped ALTER COLUMN a TYPE int USING length(a), ALTER COLUMN m TYPE numeric(10, 1);
+    SELECT * FROM retyped ORDER BY id
+"""
+
 MESSAGES = ("23502", "23505", "23514", "21000", "42P10")
 """SQLSTATEs whose messages are PostgreSQL's."""
 
@@ -398,6 +415,7 @@ MESSAGES = ("23502", "23505", "23514", "21000", "42P10")
             STRINGS_OF_SEVERAL_LINES,
             INTERVALS_OF_ISO_8601,
             TEMPORARY,
+            RETYPED,
         ),
     ],
 )

@@ -273,6 +273,8 @@ STATEMENTS: dict[str, str] = {
     "SHOW CREATE SOURCE s": "ShowCreateStatement",
     "SHOW CREATE MATERIALIZED VIEW s": "ShowCreateStatement",
     "SHOW server_version": "ShowVariableStatement",
+    "SELECT JSON_OBJECT('a' VALUE 1 ABSENT ON NULL RETURNING jsonb)": "QueryStatement",
+    "SELECT JSON_ARRAY(1, NULL NULL ON NULL), JSON_OBJECT()": "QueryStatement",
     "SHOW ALL": "ShowVariableStatement",
     "SHOW TRANSACTION ISOLATION LEVEL": "ShowVariableStatement",
     "SET cluster = other": "SetVariableStatement",

@@ -25,3 +25,6 @@ SELECT id, rank() OVER (ORDER BY doc DESC NULLS LAST) AS place FROM d WHERE id <
 SELECT doc -> 'a' AS a, count(*) FROM d GROUP BY 1 ORDER BY 1 DESC LIMIT 3
 SELECT string_agg(doc::text, ' ' ORDER BY doc DESC) FROM (VALUES ('false'::jsonb), ('null'), ('{}'), ('10'), ('9'), ('-1'), ('"a"'), ('[]'), ('[9]'), ('[10]'), ('"ab"')) AS t (doc) WHERE doc > 'null'
 SELECT DISTINCT ON (doc) doc, id FROM (VALUES ('10'::jsonb, 1), ('9', 2), ('10', 0)) AS t (doc, id) ORDER BY doc, id
+SELECT JSON_OBJECT('a' VALUE n, n VALUE NULL RETURNING jsonb), JSON_OBJECT('a': n, 'b': NULL ABSENT ON NULL RETURNING jsonb) FROM generate_series(1, 2) AS n
+SELECT JSON_ARRAY(n, NULL, 'x', '{"a": [1]}' FORMAT JSON RETURNING jsonb), JSON_ARRAY(n, NULL NULL ON NULL RETURNING jsonb), JSON_ARRAY(RETURNING jsonb) FROM generate_series(1, 2) AS n
+SELECT JSON_OBJECT('k' VALUE JSON_ARRAY(1, n) WITHOUT UNIQUE KEYS RETURNING jsonb) -> 'k' -> 0, JSON_OBJECT('a' VALUE n RETURNING text)::jsonb, JSON_OBJECT()::jsonb, json_object('{a,1}'::text[])::jsonb FROM generate_series(1, 2) AS n

@@ -4,6 +4,7 @@ from reclock.sql.queries import (  # noqa: F401  (they register expressions)
     aggregate_clauses,
     calls,
     casts,
+    json_constructors,
     operators,
     pattern_expressions,
     predicates,

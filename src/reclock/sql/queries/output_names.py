@@ -7,6 +7,7 @@ from sqlglot import exp
 from reclock.sql.named_types import written_parts
 from reclock.sql.names import fold
 from reclock.sql.queries.expressions import SESSION_WORDS
+from reclock.sql.syntax.json_calls import JsonConstructor
 
 UNNAMED = "?column?"
 _TYPES = {
@@ -55,6 +56,8 @@ def _name(node: exp.Expr) -> tuple[str | None, bool]:
             return (name, True) if holds else ("case", False)
         case exp.Anonymous():
             return fold(node.this) if isinstance(node.this, exp.Expr) else node.name.lower(), True
+        case JsonConstructor():
+            return node.function, True
         case exp.Tuple():
             return "row", True
         case exp.Array():

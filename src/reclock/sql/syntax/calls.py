@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.algebra.normal_forms import FORMS
-from reclock.sql.syntax.literals import LiteralParser
+from reclock.sql.syntax.json_calls import JsonCallParser
 from reclock.sql.syntax.nodes import Variadic
 
 _INTERVAL_FIELDS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
@@ -22,10 +22,11 @@ _INTERVAL_ENDS = {
 """The fields that may follow ``TO`` after the first one."""
 
 
-class CallParser(LiteralParser):
+class CallParser(JsonCallParser):
     """sqlglot's, with these calls as calls of the functions that they mean."""
 
     FUNCTION_PARSERS: ClassVar[dict[Any, Any]] = {
+        **JsonCallParser.FUNCTION_PARSERS,
         "SUBSTRING": lambda self: self._parse_substring_call(),
         "TRIM": lambda self: self._parse_trim_call(),
         "POSITION": lambda self: self._parse_position_call(),

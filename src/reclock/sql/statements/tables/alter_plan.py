@@ -349,7 +349,7 @@ class _Change:
             if using is None:
                 check_assignable(desc, old, new)
             self._check_foreign_keys(old.name)
-            self.columns.convert(old.name, kind, using, is_identity=is_identity)
+            self.columns.convert(new, kind, using, is_identity=is_identity)
         elif any(entry.type is ItemType.VIEW for entry in self.catalog.dependents(self.table.id)):
             raise UnsupportedSql("cannot alter type of a column used by a view or rule")
 

@@ -18,14 +18,14 @@ from reclock.sql.syntax.consumption import tracked_copy
 from reclock.sql.syntax.places import at
 
 
-class _AssignedValue(exp.Expression):
+class AssignedValue(exp.Expression):
     """A value as one of ``column``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "column": True}
 
 
 @scalar.register
-def _assigned(node: _AssignedValue, context: ExprContext) -> TypedExpr:
+def _assigned(node: AssignedValue, context: ExprContext) -> TypedExpr:
     with at(node.this):
         return assign(scalar(node.this, context), node.args["column"])
 
@@ -40,7 +40,7 @@ def with_part(
     """``whole``, which is (a part of) the column and of this type, with ``value`` at the end of the
     path ``parts`` of fields and subscripts. Raises ``TypeMismatch``, ``UnknownColumn``."""
     if not parts:
-        return _AssignedValue(this=value, column=Column(column, type))
+        return AssignedValue(this=value, column=Column(column, type))
     part, *inner = parts
     if isinstance(part, exp.Identifier):
         return _with_field(whole, column, type, part, inner, value)

@@ -34,6 +34,8 @@ class ColumnChanges:
     """The new name of each old column that remains."""
     dropped: dict[str, bool] = field(default_factory=dict)
     """The old columns that are dropped, and whether their dependents are dropped with them."""
+    assigned: dict[str, Column] = field(default_factory=dict)
+    """The columns whose values are assigned, as by UPDATE, which cuts no text to its length."""
     converted: set[str] = field(default_factory=set)
     """The old columns that get another type."""
     identities: dict[str, exp.DataType] = field(default_factory=dict)
@@ -71,6 +73,7 @@ class ColumnChanges:
     def drop(self, name: str, *, is_cascading: bool) -> None:
         """Drop the column that has this name now."""
         del self.values[name]
+        self.assigned.pop(name, None)
         self.generated.discard(name)
         for old in [old for old, new in self.renamed.items() if new == name]:
             del self.renamed[old]
@@ -80,20 +83,25 @@ class ColumnChanges:
     def rename(self, name: str, to: str) -> None:
         """Rename the column that has this name now."""
         self.values = {to if key == name else key: value for key, value in self.values.items()}
+        if name in self.assigned:
+            self.assigned[to] = self.assigned.pop(name)
         self.renamed = {old: to if new == name else new for old, new in self.renamed.items()}
         if name in self.generated:
             self.generated = self.generated - {name} | {to}
         self.are_changed = True
 
     def convert(
-        self, name: str, kind: exp.DataType, using: exp.Expr | None, *, is_identity: bool
+        self, new: Column, kind: exp.DataType, using: exp.Expr | None, *, is_identity: bool
     ) -> None:
         """Give the column another type: ``using`` computes the values from old columns."""
-        value = self.values[name]
+        name = new.name
         if using is not None:
-            value = to_sql(using)
+            self.values[name] = to_sql(using)
             consume(using)
-        self.values[name] = f"CAST({value} AS {to_sql(kind)})"
+        if defined_domain(kind) is not None:
+            self.values[name] = f"CAST({self.values[name]} AS {to_sql(kind)})"
+        else:
+            self.assigned[name] = new
         old_names = {old for old, new in self.renamed.items() if new == name}
         self.converted |= old_names
         if is_identity:

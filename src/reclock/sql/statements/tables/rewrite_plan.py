@@ -33,8 +33,10 @@ from reclock.sql.statements.query.plan import plan_query_statement
 from reclock.sql.statements.query.values import Select
 from reclock.sql.statements.sequences.definitions import define_sequence, sequence_text
 from reclock.sql.statements.sequences.syntax import SequenceOptions
+from reclock.sql.statements.tables.assigned_parts import AssignedValue
 from reclock.sql.statements.tables.column_changes import ColumnChanges, rename_identifiers
 from reclock.sql.statements.tables.syntax import CreateTableStatement
+from reclock.sql.syntax.consumption import tracked_copy
 from reclock.sql.syntax.nodes import QueryStatement, Statement
 from reclock.sql.syntax.parse import parse_one
 
@@ -68,8 +70,11 @@ def plan_rewrite(
     """The session answers ``now()`` and the like in defaults. Raises ``DependentObjects`` and
     ``UnsupportedSql`` if objects cannot be without a column, or cannot follow."""
     values = ", ".join(f"{value} AS {quote(name)}" for name, value in columns.values.items())
-    query = parse_one(f"SELECT {values} FROM {table.name}")
+    query = tracked_copy(parse_one(f"SELECT {values} FROM {table.name}"))
     assert isinstance(query, QueryStatement)
+    for item in query.this.expressions:
+        if (column := columns.assigned.get(item.alias)) is not None:
+            item.set("this", AssignedValue(this=item.this, column=column))
     dependents = Dependents(table, columns, catalog)
     dependents.plan()
     return TableRewrite(
