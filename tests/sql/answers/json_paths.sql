@@ -10,3 +10,5 @@ SELECT jsonb_path_query_array('[1, 2, 3]', 'strict $[5]', '{}', true)::text, jso
 SELECT n, q::text FROM generate_series(1, 3) AS n, jsonb_path_query(jsonb_build_array(n, n * 2, '{"k": 3}'::jsonb), '$[*] ? (@ > 2 || exists (@.k))') AS q
 SELECT t.a, jsonb_path_query(jsonb_build_object('a', t.a, 'b', t.b), '$.*')::text FROM t WHERE t.a < 3
 SELECT '{"a": 1}'::jsonb @? '$.a ? (@ > 0)', '{"a": 1}'::jsonb @@ '$.a == 1', '[1]'::jsonb @? 'strict $.a', '[1]'::jsonb @@ '$', NOT '{"a": [1, 2]}'::jsonb @? '$.a[*] ? (@ > 2)'
+SELECT jsonb_path_exists('{"a": 1}', 'strict $.b.c', silent => true) AS e, jsonb_path_query_first('[1, 2, 3]', '$[*] ? (@ > $v)', vars => '{"v": 1}')::text AS f, jsonb_path_query_array(target => '[1, 2]', path => '$[*]', silent => false)::text AS q, jsonb_path_match('{"a": 1}', '$.a == $v', silent => true, vars => '{"v": 1}') AS m, jsonb_set('{"a": 1}', '{b}', '2', create_if_missing => false)::text AS s, jsonb_insert('{"a": [1]}', '{a,0}', '2', insert_after => true)::text AS i
+SELECT a, q::text FROM t, jsonb_path_query('[1, 2, 3]', '$[*] ? (@ >= $v)', vars => jsonb_build_object('v', a)) AS q

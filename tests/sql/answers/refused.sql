@@ -194,3 +194,6 @@ SELECT generate_series(1, a) FROM t FOR UPDATE
 SELECT b ~ '(' FROM t
 SELECT b ~ '(?g)a' FROM t
 SELECT a FROM t FETCH FIRST 2 ROWS WITH TIES
+SELECT jsonb_set('{}', '{a}', create_if_missing => true)
+SELECT jsonb_set('{}', '{a}', '1', nothing => true)
+SELECT * FROM jsonb_path_query('[]', '$', nothing => true)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
@@ -24,8 +24,25 @@ SAME_FUNCTIONS = {
 }
 """Other names of functions. ``json`` is ``jsonb`` here."""
 
-_PARAMETERS = {"make_interval": ("years", "months", "weeks", "days", "hours", "mins", "secs")}
-"""The names of the parameters of functions, which are 0 if they are not given."""
+_UNITS = ("years", "months", "weeks", "days", "hours", "mins", "secs")
+_Parameters = Mapping[str, exp.Expr | None]
+_BY_PATH: _Parameters = {
+    "target": None,
+    "path": None,
+    "vars": exp.Literal.string("{}"),
+    "silent": exp.false(),
+}
+_CHANGED: _Parameters = {"jsonb_in": None, "path": None, "replacement": None}
+_PARAMETERS: Mapping[str, _Parameters] = {
+    "make_interval": dict.fromkeys(_UNITS, exp.Literal.number(0)),
+    "jsonb_set": {**_CHANGED, "create_if_missing": exp.true()},
+    "jsonb_insert": {**_CHANGED, "insert_after": exp.false()},
+    **{
+        f"jsonb_path_{name}": _BY_PATH
+        for name in ("exists", "match", "query", "query_array", "query_first")
+    },
+}
+"""The names of the parameters of functions, and what they are if they are not given."""
 
 
 _PART = re.compile(
@@ -55,16 +72,19 @@ def positional(name: str, arguments: Sequence[exp.Expr]) -> list[exp.Expr]:
     named = {fold(argument.this): argument for argument in arguments[count:]}
     if not named:
         return list(arguments)
-    names = _PARAMETERS.get(name, ())
+    defaults = _PARAMETERS.get(name, {})
+    names = list(defaults)
     if not all(isinstance(argument, exp.Kwarg) for argument in arguments[count:]):
         raise SqlSyntaxError("positional argument cannot follow named argument")
     if len(named) < len(arguments) - count or not set(named) <= set(names[count:]):
         raise UnknownFunction(name, [], hint="it has no parameters of these names")
+    placed = list(arguments[:count])
     last = max(names.index(parameter) for parameter in named)
-    return [
-        *arguments[:count],
-        *(
-            named[parameter].expression if parameter in named else exp.Literal.number(0)
-            for parameter in names[count : last + 1]
-        ),
-    ]
+    for parameter in names[count : last + 1]:
+        default = defaults[parameter]
+        if parameter not in named and default is None:
+            raise UnknownFunction(name, [], hint=f'it needs a value for "{parameter}"')
+        placed.append(
+            named[parameter].expression if parameter in named or default is None else default.copy()
+        )
+    return placed

@@ -13,6 +13,7 @@ from reclock.plan.relational import FlatMap, JoinKind, Plan
 from reclock.plan.scalars import Call, ColumnRef, Literal
 from reclock.sql.names import fold
 from reclock.sql.queries.attach import attach
+from reclock.sql.queries.call_forms import positional
 from reclock.sql.queries.coercion import coerce, default_to_text
 from reclock.sql.queries.context import Context, DefinedCall
 from reclock.sql.queries.defined_functions import (
@@ -159,8 +160,9 @@ def _arrays(
                 call("only element", [scalar(function, expr_context)]),
             )
         ]
+    written_arguments = positional(name, function.expressions)
     name, arguments = row_function(
-        name, [scalar(argument, expr_context) for argument in function.expressions]
+        name, [scalar(argument, expr_context) for argument in written_arguments]
     )
     arrays = ROW_FUNCTIONS[name](call, arguments)
     alone = called if functions == 1 else written
