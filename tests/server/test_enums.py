@@ -104,6 +104,24 @@ def test_copy_refuses_a_text_that_is_no_label(connection: psycopg.Connection) ->
         copy.write("mad\n")
 
 
+def test_create_table_as_has_types_of_another_database_and_schema(server: SqlServer) -> None:
+    with server.connect() as connection:
+        connection.execute("CREATE DATABASE apart")
+    with server.connect(dbname="apart") as connection:
+        connection.execute("CREATE SCHEMA kinds")
+        connection.execute("CREATE TYPE kinds.size AS ENUM ('s', 'm')")
+        connection.execute("CREATE TYPE pair AS (n int, of kinds.size)")
+        connection.execute("CREATE DOMAIN kinds.positive AS int CHECK (VALUE > 0)")
+        connection.execute(
+            "CREATE TABLE made AS SELECT 's'::kinds.size AS s, ARRAY['m']::kinds.size[] AS l, "
+            "ROW(1, 'm')::pair AS p, 2::kinds.positive AS d"
+        )
+        rows = connection.execute("SELECT s::text, l::text, p::text, d FROM made").fetchall()
+        assert rows == [("s", "{m}", "(1,m)", 2)]
+        with pytest.raises(psycopg.errors.CheckViolation):
+            connection.execute("INSERT INTO made (d) VALUES (0)")
+
+
 def test_sqlalchemy_creates_inspects_and_reads_enums(server: SqlServer) -> None:
     engine = sa.create_engine(f"postgresql+psycopg://reclock@127.0.0.1:{server.port}/reclock")
     table = sa.Table(

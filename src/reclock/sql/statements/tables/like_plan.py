@@ -13,6 +13,7 @@ from reclock.sql.catalog.lookups import find_object
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.named_types import qualify_types
 from reclock.sql.names import SessionNames, identifier, parts
+from reclock.sql.queries.type_names import full_name
 from reclock.sql.statements.tables.constraints_syntax import TableConstraint
 from reclock.sql.statements.tables.syntax import CreateTableStatement, TableColumn
 from reclock.sql.syntax.parse import parse_one
@@ -40,18 +41,17 @@ def copy_columns(
     return frozenset(copied)
 
 
-def table_with(columns: Iterable[Column], catalog: PlannerCatalog) -> CreateTableStatement:
+def table_with(columns: Iterable[Column]) -> CreateTableStatement:
     """A table of these columns, each of which may be null."""
     types = [(identifier(column.name).sql(), _kept_type(column)) for column in columns]
     table = parse_one(f"CREATE TABLE t ({', '.join(f'{name} {type}' for name, type in types)})")
     assert isinstance(table, CreateTableStatement)
-    qualify_types(table, catalog, SessionNames())
     return table
 
 
 def _kept_type(column: Column) -> ScalarType | TextLimit | MomentLimit | str:
-    if column.type.domain is not None:
-        return column.type.domain.name
+    if column.type.domain or column.type.base.enum or column.type.base.composite:
+        return full_name(column.type)
     if column.limit is not None:
         return column.limit
     return (
@@ -63,7 +63,7 @@ def _kept_type(column: Column) -> ScalarType | TextLimit | MomentLimit | str:
 
 def _table_of(entry: RelationEntry, catalog: PlannerCatalog) -> CreateTableStatement:
     if entry.table is None or entry.create_sql is None:
-        return table_with(entry.desc.columns, catalog)
+        return table_with(entry.desc.columns)
     table = parse_one(entry.create_sql)
     assert isinstance(table, CreateTableStatement)
     qualify_types(table, catalog, SessionNames())

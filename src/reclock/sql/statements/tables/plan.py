@@ -100,7 +100,7 @@ def create_table_as(
         replace(column, name=name) for name, column in zip(names, query.desc.columns, strict=True)
     ]
     check_stored(columns)
-    create_table = table_with(columns, catalog)
+    create_table = table_with(columns)
     create_table.set("this", name.to_table())
     table = define_table(create_table)
     return CreateTable(
