@@ -40,6 +40,8 @@ class ColumnChanges:
     """The old columns that get another type."""
     identities: dict[str, exp.DataType] = field(default_factory=dict)
     """The new types of old identity columns, and of their sequences."""
+    without_identity: set[str] = field(default_factory=set)
+    """The columns that are identity columns no more."""
     generated: set[str] = field(default_factory=set)
     """The new columns whose values a sequence generates."""
     dropped_keys: list[frozenset[str]] = field(default_factory=list)

@@ -273,13 +273,13 @@ class Dependents:
     def _follow_sequences(self) -> None:
         for sequence in self.catalog.sequences(self.table.name):
             owner, column = sequence.sequence.owner or ((), "")
-            if column in self.columns.dropped:
+            new = self.columns.renamed.get(column, column)
+            if column in self.columns.dropped or new in self.columns.without_identity:
                 self.dropped[sequence.id] = None
                 continue
             changed = sequence.sequence
             if (kind := self.columns.identities.get(column)) is not None:
                 changed = define_sequence(SequenceOptions(type=kind.copy()), old=changed)
-            new = self.columns.renamed.get(column, column)
             changed = replace(changed, owner=(owner, new))
             if changed != sequence.sequence:
                 self.redefined[sequence.id] = sequence_text(sequence.name, changed)

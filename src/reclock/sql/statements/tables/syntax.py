@@ -173,7 +173,7 @@ def table_elements(parser: StatementParser) -> list[TableColumn | TableConstrain
                 parser.reject(f'multiple default values specified for column "{name.name}"', word)
             default = parser.operand() or parser.missing()
         elif parser.accept("GENERATED"):
-            clauses = _generated(parser)
+            clauses = generated_values(parser)
             if clauses.keys() & generated.keys():
                 parser.reject(f'multiple GENERATED clauses for column "{name.name}"')
             generated |= clauses
@@ -205,7 +205,7 @@ def _consistent(
     return not_null
 
 
-def _generated(parser: StatementParser) -> dict[str, Any]:
+def generated_values(parser: StatementParser) -> dict[str, Any]:
     """The arguments of a `TableColumn` that describe what generates its values."""
     kind = parser.accept_first("ALWAYS", "BY DEFAULT")
     if kind is None:

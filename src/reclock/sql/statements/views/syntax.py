@@ -134,6 +134,8 @@ def create_index(parser: StatementParser) -> CreateIndexStatement:
         statement.set("unique", "NULLS DISTINCT")
         if parser.accept("NULLS", "NOT", "DISTINCT"):
             statement.set("unique", "NULLS NOT DISTINCT")
+        else:
+            parser.accept("NULLS", "DISTINCT")
     skip_storage_parameters(parser)
     if parser.accept("TABLESPACE"):
         parser.name()
