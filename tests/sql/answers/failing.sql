@@ -348,3 +348,4 @@ SELECT repeat('ä', 536870910)
 SELECT lpad('x', 2000000000)
 SELECT rpad(b, 268435455, 'ab') FROM t
 SELECT a FROM t WHERE a > (SELECT 1 / count(*) FROM u WHERE u.a > 1000)
+SELECT jsonb_path_query('1e1000', '$.double()')

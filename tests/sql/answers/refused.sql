@@ -197,3 +197,4 @@ SELECT a FROM t FETCH FIRST 2 ROWS WITH TIES
 SELECT jsonb_set('{}', '{a}', create_if_missing => true)
 SELECT jsonb_set('{}', '{a}', '1', nothing => true)
 SELECT * FROM jsonb_path_query('[]', '$', nothing => true)
+SELECT count(*) OVER (ORDER BY d RANGE BETWEEN 1.1 PRECEDING AND 'NaN' FOLLOWING) FROM t

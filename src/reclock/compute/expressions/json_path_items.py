@@ -229,7 +229,7 @@ def _double(item: Item) -> Decimal:
         raise _not_a_number("double", "can only be applied to a string or numeric value")
     try:
         as_double = float(item)
-    except ValueError:
+    except (ValueError, OverflowError):
         as_double = math.nan
     if not math.isfinite(as_double):
         raise _not_a_number("double", "is not a valid double precision number")

@@ -324,7 +324,8 @@ def _of_scale(value: Literal | Untyped, type: ScalarType, side: str, which: str)
         rounded = distance.quantize(Decimal(1).scaleb(-(type.scale or 0)), rounding)
     except (InvalidOperation, TypeError, ValueError):  # which no numeric is
         return value
-    return Literal(rounded, numeric()) if rounded != distance else value
+    is_rounded = not distance.is_nan() and rounded != distance
+    return Literal(rounded, numeric()) if is_rounded else value
 
 
 def window_call(
