@@ -232,6 +232,15 @@ def test_pandas_writes_and_reads_a_table(
             connection.execute("DROP TABLE framed")
 
 
+@pytest.mark.parametrize("number", ["1E-39", "0.1E-60", "1E+38"])
+def test_a_numeric_parameter_has_38_digits_at_most(sql_server: SqlServer, number: str) -> None:
+    with (
+        sql_server.connect() as connection,
+        pytest.raises(psycopg.errors.NumericValueOutOfRange, match="38 digits at most"),
+    ):
+        connection.execute("SELECT %b::numeric", [Decimal(number)])
+
+
 def test_the_columns_of_an_answer_have_their_lengths(sql_server: SqlServer) -> None:
     with sql_server.connect() as connection:
         connection.execute("CREATE TABLE sized (a varchar(10), b char(3), c text, d varchar)")

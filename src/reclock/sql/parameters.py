@@ -8,8 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 from reclock.algebra.array_shapes import with_dimensions
-from reclock.algebra.relations import ScalarType, TypeName, numeric
-from reclock.errors import IndeterminateType, UnknownParameter
+from reclock.algebra.relations import MAX_PRECISION, ScalarType, TypeName, numeric
+from reclock.errors import IndeterminateType, NumberOutOfRange, UnknownParameter
 from reclock.plan.scalars import Literal, Parameter
 
 MOST = 65_535
@@ -70,10 +70,14 @@ NO_PARAMETERS = Parameters(is_open=False)
 
 def constant(value: Any, type: ScalarType) -> Literal:
     """A parameter's value as a constant. A numeric keeps all its digits, and an array its
-    dimensions."""
+    dimensions. Raises ``NumberOutOfRange``."""
     if isinstance(value, Decimal):
         _, digits, exponent = value.as_tuple()
         assert isinstance(exponent, int)
         scale = max(0, -exponent)
-        return Literal(value, numeric(max(1, len(digits) + max(0, exponent), scale), scale))
+        precision = max(1, len(digits) + max(0, exponent), scale)
+        if precision > MAX_PRECISION:
+            hint = f"a numeric has {MAX_PRECISION} digits at most"
+            raise NumberOutOfRange(f"{value:.50g}", "numeric", hint=hint)
+        return Literal(value, numeric(precision, scale))
     return Literal(value, with_dimensions(value, type) if type.name is TypeName.ARRAY else type)
