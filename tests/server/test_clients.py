@@ -241,6 +241,16 @@ def test_a_numeric_parameter_has_38_digits_at_most(sql_server: SqlServer, number
         connection.execute("SELECT %b::numeric", [Decimal(number)])
 
 
+def test_parameters_of_functions_with_side_effects_have_their_types(sql_server: SqlServer) -> None:
+    with sql_server.connect() as connection:
+        connection.pgconn.prepare(
+            b"calls",
+            b"SELECT pg_terminate_backend($1, $2), set_config('app.x', $3, $4), pg_sleep($5)",
+        )
+        described = connection.pgconn.describe_prepared(b"calls")
+        assert [described.param_type(i) for i in range(described.nparams)] == [23, 20, 25, 16, 701]
+
+
 def test_the_columns_of_an_answer_have_their_lengths(sql_server: SqlServer) -> None:
     with sql_server.connect() as connection:
         connection.execute("CREATE TABLE sized (a varchar(10), b char(3), c text, d varchar)")

@@ -24,14 +24,14 @@ from reclock.sql.syntax.consumption import consume, tracked_copy
 _LOCKED = ((("bigint",), 1), (("integer", "integer"), 2))
 _FUNCTIONS: dict[str, tuple[tuple[tuple[tuple[str, ...], int], ...], ScalarType]] = {
     # name: overloads (types of arguments, how many must be there), the type of the answer
-    "pg_cancel_backend": (((("text",), 1),), BOOLEAN),
-    "pg_terminate_backend": (((("text", "text"), 1),), BOOLEAN),
+    "pg_cancel_backend": (((("integer",), 1),), BOOLEAN),
+    "pg_terminate_backend": (((("integer", "bigint"), 1),), BOOLEAN),
     "pg_sleep": (((("double precision",), 1),), TEXT),
-    "set_config": (((("text", "text", "text"), 3),), TEXT),
+    "set_config": (((("text", "text", "boolean"), 3),), TEXT),
     "nextval": (((("text",), 1),), BIGINT),
     "currval": (((("text",), 1),), BIGINT),
     "lastval": ((((), 0),), BIGINT),
-    "setval": (((("text", "text", "text"), 2),), BIGINT),
+    "setval": (((("text", "bigint", "boolean"), 2),), BIGINT),
     "pg_advisory_unlock_all": ((((), 0),), TEXT),
     **{
         f"pg_{'' if waits else 'try_'}advisory_{scope}lock{mode}": (
