@@ -55,6 +55,10 @@ class ItemType(StrEnum):
     TYPE = "type"
 
 
+MATERIALIZED_VIEW = "materialized_view"
+"""What is listed as the type of a view with an index."""
+
+
 @dataclass(frozen=True, slots=True)
 class AuditEvent:
     """A change that a user made to the environment. ``details`` is JSON-like."""

@@ -14,7 +14,7 @@ from reclock.algebra.object_ids import object_oid
 from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, OID, TEXT, TIMESTAMPTZ
 from reclock.algebra.timestamps import Timestamp, as_datetime
 from reclock.catalog.acl import Acl
-from reclock.catalog.objects import Item, ItemType, Kind
+from reclock.catalog.objects import MATERIALIZED_VIEW, Item, ItemType, Kind
 from reclock.catalog.roles import acl_of, shown_acl
 from reclock.introspection.connections import CONNECTIONS
 from reclock.introspection.constraints import CONSTRAINTS
@@ -46,7 +46,7 @@ def _objects(state: CatalogState) -> Rows:
     indexed = _indexed(state)
     for item in _items(state, *ItemType):
         kind = (
-            "materialized_view"
+            MATERIALIZED_VIEW
             if item.type is ItemType.VIEW and item.id in indexed
             else item.type.value
         )

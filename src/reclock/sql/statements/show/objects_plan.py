@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reclock.algebra.relations import BIGINT, BOOLEAN, TEXT, ScalarType
-from reclock.catalog.objects import ItemType
+from reclock.catalog.objects import MATERIALIZED_VIEW, ItemType
 from reclock.errors import NoSchemaSelected, SqlSyntaxError, UnknownObject
 from reclock.sql.catalog.entries import ConnectionEntry, Entry, RelationEntry, Scope
 from reclock.sql.catalog.lookups import snapshot_of
@@ -168,6 +168,13 @@ def _indexes(place: _Place) -> Iterator[Row]:
                 yield *names, number, *key, part.column.is_nullable
 
 
+def _objects(place: _Place) -> Iterator[Row]:
+    """All objects, each with its type as ``mz_objects`` names it."""
+    for entry in place.entries():
+        is_materialized = entry.type is ItemType.VIEW and place.catalog.indexes_on(entry.id)
+        yield entry.name.item, MATERIALIZED_VIEW if is_materialized else entry.type.value
+
+
 _NAME_AND_TYPE = {"name": TEXT, "type": TEXT}
 
 _LISTINGS: Mapping[str, _Listing] = {
@@ -208,8 +215,5 @@ _LISTINGS: Mapping[str, _Listing] = {
         ("FROM", "IN CLUSTER"),
         ordered_by=(0, 1, 2, 3),
     ),
-    "OBJECTS": _Listing(
-        _NAME_AND_TYPE,
-        lambda place: ((entry.name.item, entry.type.value) for entry in place.entries()),
-    ),
+    "OBJECTS": _Listing(_NAME_AND_TYPE, _objects),
 }
