@@ -57,8 +57,9 @@ def drop_identity(
 ) -> list[str]:
     """Let the column keep its values, as one without a sequence. Returns the notices. Raises
     ``InvalidConstraint``."""
+    may_have_none = bool(action.args.get("exists"))
     if not column.args.get("identity"):
-        if not action.args.get("exists"):
+        if not may_have_none:
             raise InvalidConstraint(_no_identity(column, table), sqlstate="55000")
         return [f"{_no_identity(column, table)}, skipping"]
     column.set("identity", None)
