@@ -16,6 +16,7 @@ from reclock.clusters import known_results
 from reclock.collections.delta_log import DeltaLog
 from reclock.compute import maintenance
 from reclock.consensus.database.store import Consensus
+from reclock.errors import UnknownCollection
 from reclock.pipeline import cluster_steps
 from reclock.pipeline.tick_reports import RefreshReport
 
@@ -232,3 +233,29 @@ def test_a_view_that_fails_holds_up_no_other(world: World, monkeypatch: pytest.M
     )
     world.refresh()
     assert world.sql("SELECT broken, last FROM broken, last") == [(1, 1)]
+
+
+def test_a_refresh_says_that_its_index_was_dropped_meanwhile(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.sql("CREATE TABLE t (a int)")
+    world.sql("CREATE MATERIALIZED VIEW m AS SELECT a FROM t")
+    world.sql("INSERT INTO t VALUES (1)")
+    world.now += 1_000
+    slowed, reports = Slowed(monkeypatch), list[RefreshReport]()
+    first = Thread(
+        target=lambda: reports.append(
+            cluster_steps.refresh(world.environment, "default", world.now, owner="first")
+        )
+    )
+    first.start()
+    assert slowed.has_begun.wait(60)
+    world.sql("DROP MATERIALIZED VIEW m")
+    world.environment.control_plane.storage_controller.step()
+    slowed.may_go_on.set()
+    first.join()
+    [report] = reports
+    assert report.indexes == ()
+    [failed] = report.failed
+    assert failed.sqlstate == UnknownCollection.sqlstate
+    assert failed.message.startswith("unknown collection")

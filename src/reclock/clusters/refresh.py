@@ -160,7 +160,20 @@ class Refresher:
         ]
         for level in _levels(works):
             self._refresh_level(level, at, pins)
+        self._find_dropped(works)
         return tuple(work.outcome() for work in works)
+
+    def _find_dropped(self, works: Sequence[_IndexRefresh]) -> None:
+        """What failed because its index was dropped meanwhile, with its files, says so."""
+        failed = [
+            work
+            for work in works
+            if work.failure is not None and not isinstance(work.failure, ReclockError)
+        ]
+        present = self.frontiers.get_all(work.index.id for work in failed) if failed else {}
+        for work in failed:
+            if work.index.id not in present:
+                work.failure = UnknownCollection(work.index.id)
 
     def _refresh_level(
         self, works: Sequence[_IndexRefresh], at: Timestamp, pins: PinnedInputs
