@@ -100,3 +100,25 @@ def test_only_blanks_of_ascii_are_left_out_around_elements(
         return [connection.execute("SELECT %s::text[]", [text]).fetchone() for text in texts]
 
     assert answers(ours) == answers(theirs)
+
+
+def test_the_query_of_a_new_table_takes_parameters(
+    ours: psycopg.Connection, theirs: psycopg.Connection
+) -> None:
+    def answers(connection: psycopg.Connection) -> Sequence[object]:
+        connection.execute(
+            "CREATE TABLE orders AS SELECT n, n * 1.5 AS price FROM generate_series(1, 9) n"
+        )
+        sql = "CREATE TABLE {} AS SELECT n, price, %s AS note FROM orders WHERE price > %s"
+        connection.execute(sql.format("dear"), ["x", 10])
+        with connection.transaction():
+            connection.execute("CREATE TEMP TABLE few AS SELECT * FROM orders WHERE n < %s", [3])
+            connection.execute(sql.format("dearer"), [None, 12.5])
+        with pytest.raises(psycopg.errors.UndefinedColumn):
+            connection.execute("CREATE TABLE wrong AS SELECT nothing FROM orders WHERE n = %s", [1])
+        tables = ("dear", "dearer", "few")
+        return [
+            connection.execute(f"SELECT * FROM {name} ORDER BY n").fetchall() for name in tables
+        ]
+
+    assert answers(ours) == answers(theirs)

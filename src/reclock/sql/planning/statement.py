@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sqlglot import exp
+
 from reclock.errors import NestedTooDeeply
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.named_types import qualify_types, types_of
@@ -15,7 +17,7 @@ from reclock.sql.planning.registry import (
 )
 from reclock.sql.session_zone import planned_in
 from reclock.sql.syntax.consumption import check_consumed
-from reclock.sql.syntax.nodes import QueryStatement, Statement
+from reclock.sql.syntax.nodes import CreateTableAsStatement, QueryStatement, Statement
 from reclock.sql.syntax.parse import ParsedStatement
 from reclock.sql.syntax.places import places_in
 
@@ -56,4 +58,7 @@ def plan_node(node: Statement, catalog: PlannerCatalog, session: SessionNames) -
 def returns_rows(node: Statement) -> bool:
     """Whether the statement returns rows or takes parameters, so that it is planned when it is
     prepared."""
-    return planning_of(type(node)).returns_rows
+    has_query_with_parameters = (
+        isinstance(node, CreateTableAsStatement) and node.find(exp.Parameter) is not None
+    )
+    return planning_of(type(node)).returns_rows or has_query_with_parameters

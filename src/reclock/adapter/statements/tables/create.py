@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sqlglot import exp
+
 from reclock.adapter.context.results import Result
 from reclock.adapter.planning.authorization import AuthorizationContext, Requirements, requires
 from reclock.adapter.query.queries import run_query
@@ -64,9 +66,10 @@ def _(statement: CreateTable, change: CatalogChange) -> None:
 
 
 def _permanent_text(statement: CreateTable, context: StatementContext) -> ParsedStatement:
-    """The statement as other sessions understand it: temporary objects that it reads are left out,
-    their rows and columns are what counts."""
-    if not any(id.startswith("t") for id in statement.reads):
+    """The statement as other sessions understand it, and as it can be planned again: the temporary
+    objects and the parameters of its query are left out, since only its columns count."""
+    reads_temporary = any(id.startswith("t") for id in statement.reads)
+    if not reads_temporary and context.parsed.node.find(exp.Parameter) is None:
         return context.parsed
     node = parse_one(statement.create_sql)
     node.set("exists", context.parsed.node.args.get("exists"))
