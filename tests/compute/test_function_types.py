@@ -29,7 +29,7 @@ Types = Sequence[ScalarType | None]
 
 def computed(type: ScalarType) -> ScalarType:
     """The type without the digits that its values print, which are compared with PostgreSQL."""
-    return replace(type, least_digits=None, is_quotient=False)
+    return replace(type, least_digits=None, is_quotient=False, integral_digits=None)
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,8 @@ def computed(type: ScalarType) -> ScalarType:
             numeric(scale=18),
         ),
         ("+", [numeric(), numeric(10, 2)], [numeric(), numeric()], numeric()),
-        ("/", [numeric(38, 30), INTEGER], [numeric(scale=18), numeric(scale=18)], numeric(26, 18)),
-        ("/", [numeric(4, 1), BIGINT], [numeric(38, 1), numeric(38, 1)], numeric(21, 18)),
+        ("/", [numeric(38, 30), INTEGER], [numeric(scale=18), numeric(scale=18)], numeric(38, 18)),
+        ("/", [numeric(4, 1), BIGINT], [numeric(38, 1), numeric(38, 1)], numeric(38, 18)),
         ("%", [numeric(10, 2), INTEGER], [numeric(12, 2), numeric(12, 2)], numeric(12, 2)),
         ("-", [DATE, DATE], [DATE, DATE], INTEGER),
         ("-", [DATE, None], [DATE, DATE], INTEGER),
@@ -101,6 +101,19 @@ def test_mixed_arguments_are_taken_at_their_common_type(
     assert computed(resolved.result) == computed(result)
 
 
+def test_the_digits_before_the_point_of_quotients_are_known_as_far_as_operands_say() -> None:
+    average = resolve_aggregate("avg", [numeric(12, 2)]).result
+    assert average.integral_digits == 10
+    assert resolve_aggregate("max", [average]).result.integral_digits == 10
+    assert resolve_aggregate("sum", [average]).result.integral_digits is None
+    assert resolve_aggregate("avg", [numeric()]).result.integral_digits is None
+    assert resolve_scalar("/", [numeric(12, 2), numeric(4, 3)]).result.integral_digits == 13
+    assert resolve_scalar("*", [numeric(3, 1), average]).result.integral_digits == 12
+    assert resolve_scalar("*", [average, average]).result.integral_digits is None
+    assert resolve_scalar("+", [average, average]).result.integral_digits is None
+    assert resolve_scalar("round", [average, INTEGER], {1: 2}).result == numeric(23, 2)
+
+
 def test_rounding_to_known_digits_keeps_that_many_in_the_type() -> None:
     assert resolve_scalar("round", [numeric(38, 18), INTEGER], {1: 2}).result == numeric(23, 2)
     assert resolve_scalar("round", [numeric(10, 3), INTEGER], {1: -1}).result == numeric(8, 0)
@@ -119,7 +132,7 @@ def test_rounding_to_known_digits_keeps_that_many_in_the_type() -> None:
         ("sum", [numeric(10, 2)], numeric(38, 2)),
         ("sum", [REAL], REAL),
         ("avg", [REAL], DOUBLE),
-        ("avg", [INTEGER], numeric(28, 18)),
+        ("avg", [INTEGER], numeric(38, 18)),
         ("avg", [DOUBLE], DOUBLE),
         ("min", [DATE], DATE),
         ("max", [TEXT], TEXT),

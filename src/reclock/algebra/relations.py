@@ -112,6 +112,9 @@ class ScalarType:
     is_quotient: bool = False
     """Whether values are printed as PostgreSQL prints quotients: with 16 significant digits or
     more. It has ``least_digits``."""
+    integral_digits: int | None = None
+    """How many digits before the point values of a quotient have at most, where that is known to be
+    fewer than its precision allows."""
     fields: tuple[RecordField, ...] = ()
     enum: EnumType | None = None
     composite: DefinedName | None = None

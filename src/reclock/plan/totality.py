@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from reclock.algebra.relations import DATE, MAX_PRECISION, TIMESTAMP, ScalarType, TypeName
 from reclock.plan.functions import ranges
-from reclock.plan.functions.arithmetic import has_rounded_operand
+from reclock.plan.functions.arithmetic import has_rounded_operand, integral_digits
 from reclock.plan.functions.intervals import SPAN
 from reclock.plan.functions.records import FIELD_OF, RECORD_OF
 from reclock.plan.functions.typing import parameters
@@ -143,10 +143,9 @@ def _has_room(call: Call) -> bool:
             return precision < MAX_PRECISION
         case "*":
             types = [argument.type for argument in call.arguments]
-            (left, left_scale), (right, right_scale) = map(parameters, types)
-            exact_scale = left_scale + right_scale
-            return left + right - exact_scale + scale <= MAX_PRECISION and (
-                scale == exact_scale or has_rounded_operand(types)
+            has_all_digits = scale == sum(parameters(type)[1] for type in types)
+            return sum(map(integral_digits, types)) + scale <= MAX_PRECISION and (
+                has_all_digits or has_rounded_operand(types)
             )
         case _:
             return False

@@ -59,7 +59,7 @@ def _sum(types: Types, constants: Mapping[int, object]) -> Signature | None:
         case TypeName.BIGINT:
             return (BIGINT,), numeric(MAX_PRECISION, 0)
         case TypeName.NUMERIC:
-            return (type,), replace(type, precision=MAX_PRECISION)
+            return (type,), replace(type, precision=MAX_PRECISION, integral_digits=None)
         case TypeName.REAL | TypeName.DOUBLE:
             return (DOUBLE,), type
         case TypeName.INTERVAL | TypeName.TIME:

@@ -79,8 +79,12 @@ def _resolve_numbers(operator: str, left: ScalarType, right: ScalarType) -> Sign
 def quotient(least: int, integral: int) -> ScalarType:
     """The type of quotients and averages: ``least`` digits after the point are printed at least,
     and a value has at most ``integral`` digits before it."""
-    type = numeric(min(MAX_PRECISION, integral + QUOTIENT_SCALE), QUOTIENT_SCALE)
-    return replace(type, least_digits=min(least, QUOTIENT_SCALE), is_quotient=True)
+    return replace(
+        numeric(MAX_PRECISION, QUOTIENT_SCALE),
+        least_digits=min(least, QUOTIENT_SCALE),
+        is_quotient=True,
+        integral_digits=integral if integral + QUOTIENT_SCALE < MAX_PRECISION else None,
+    )
 
 
 def _resolve_product(left: ScalarType, right: ScalarType) -> Signature:
@@ -92,12 +96,22 @@ def _resolve_product(left: ScalarType, right: ScalarType) -> Signature:
             for type in (left, right)
         )
     (p1, s1), (p2, s2) = parameters(left), parameters(right)
-    scale, of_quotient = s1 + s2, left.is_quotient or right.is_quotient
-    if p1 + p2 > MAX_PRECISION or of_quotient:
-        scale = min(scale, max(PRODUCT_SCALE, s1, s2))
-    result = widened(p1 - s1 + p2 - s2, scale, left, right, digits=sum)
-    is_exact = of_quotient or scale == s1 + s2
-    return (left, right), result if is_exact else replace(result, is_unconstrained=True)
+    scale, integral = s1 + s2, integral_digits(left) + integral_digits(right)
+    if p1 + p2 <= MAX_PRECISION:
+        return (left, right), widened(integral, scale, left, right, digits=sum)
+    result_scale = min(scale, max(PRODUCT_SCALE, s1, s2))
+    result = widened(MAX_PRECISION, result_scale, left, right, digits=sum)
+    if result.is_quotient and integral + result_scale < MAX_PRECISION:
+        result = replace(result, integral_digits=integral)
+    return (left, right), result if result_scale == scale else replace(
+        result, is_unconstrained=True
+    )
+
+
+def integral_digits(type: ScalarType) -> int:
+    """How many digits before the point the values of an integer or numeric type have at most."""
+    precision, scale = parameters(type)
+    return precision - scale if type.integral_digits is None else type.integral_digits
 
 
 def has_rounded_operand(types: Sequence[ScalarType]) -> bool:
@@ -228,11 +242,11 @@ def _write_product(site: Site, engine: str) -> str:
     the point than the result, only that of the operands' fractions has them, and no digits before
     the point: all other parts of the product fit where the result fits."""
     left, right = site.arguments
-    (left_precision, left_scale), (right_precision, right_scale) = map(parameters, site.types)
+    (_, left_scale), (_, right_scale) = map(parameters, site.types)
     scale = left_scale + right_scale
     is_rounded = has_rounded_operand(site.types)
     if scale == parameters(site.result)[1] or (
-        is_rounded and left_precision + right_precision <= MAX_PRECISION
+        is_rounded and sum(map(integral_digits, site.types)) + scale <= MAX_PRECISION
     ):
         if engine == "duckdb":  # or it multiplies in 64 bits
             left = f"CAST({left} AS {_decimal(left_scale)})"
@@ -357,10 +371,7 @@ def _pair(left: str, right: str) -> str:
 
 def duckdb_quotient_of_digits(left: str, right: str, result: ScalarType) -> str:
     """Of ``duckdb_digits`` of one scale."""
-    value = f"{_QUOTIENT}({left}, {right}, {least_digits(result) == QUOTIENT_SCALE})"
-    if result.precision == MAX_PRECISION:
-        return value
-    return f"CAST({value} AS {type_sql('duckdb', result)})"
+    return f"{_QUOTIENT}({left}, {right}, {least_digits(result) == QUOTIENT_SCALE})"
 
 
 def duckdb_digits(number: str, scale: int) -> str:

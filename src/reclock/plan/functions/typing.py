@@ -80,7 +80,7 @@ def least_digits(type: ScalarType) -> int:
 
 def declared(type: ScalarType) -> ScalarType:
     """``type``, of whose values all digits are printed."""
-    return replace(type, least_digits=None, is_quotient=False)
+    return replace(type, least_digits=None, is_quotient=False, integral_digits=None)
 
 
 def common_type(types: Sequence[ScalarType | None]) -> ScalarType | None:

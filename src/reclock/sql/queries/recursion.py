@@ -197,6 +197,7 @@ def _with_digits_of(base: ScalarType, step: ScalarType) -> ScalarType:
     time, those that a product has at most. Any other type stays as it is."""
     if not (base.name is step.name is TypeName.NUMERIC):
         return base
+    base = replace(base, integral_digits=None)  # each step may add some
     scale, digits = base.scale or 0, step.scale or 0
     if digits <= scale and (base.precision or 0) >= (step.precision or 0):
         return base
