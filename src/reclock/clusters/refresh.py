@@ -165,11 +165,7 @@ class Refresher:
 
     def _find_dropped(self, works: Sequence[_IndexRefresh]) -> None:
         """What failed because its index was dropped meanwhile, with its files, says so."""
-        failed = [
-            work
-            for work in works
-            if work.failure is not None and not isinstance(work.failure, ReclockError)
-        ]
+        failed = [work for work in works if work.failure is not None]
         present = self.frontiers.get_all(work.index.id for work in failed) if failed else {}
         for work in failed:
             if work.index.id not in present:
