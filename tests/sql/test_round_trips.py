@@ -435,6 +435,9 @@ STATEMENTS: dict[str, str] = {
     "DISCARD ALL": "DiscardStatement",
     "COMMENT ON COLUMN t.a IS 'x'": "CommentStatement",
     "COMMENT ON MATERIALIZED VIEW v IS NULL": "CommentStatement",
+    "COMMENT ON CONSTRAINT c ON t IS 'x'": "ConstraintCommentStatement",
+    "COMMENT ON CONSTRAINT c ON DOMAIN d IS NULL": "ConstraintCommentStatement",
+    "CREATE TABLE t (a INT, CONSTRAINT c CHECK (a > 0) COMMENT 'it''s x')": "CreateTableStatement",
     (
         "CREATE OR REPLACE FUNCTION f(a INT, b TEXT DEFAULT 'x') RETURNS TABLE (c INT) "
         "LANGUAGE SQL STABLE STRICT BEGIN ATOMIC SELECT a; END"

@@ -32,7 +32,7 @@ def _checks(state: CatalogState) -> Rows:
                 check.name,
                 object_oid(facts.id),
                 f"({check.condition})",
-                f"CHECK ({check.condition}){unchecked}",
+                f"CHECK (({check.condition})){unchecked}",
                 check.is_valid,
             )
 

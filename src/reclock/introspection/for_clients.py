@@ -267,6 +267,7 @@ _CLASSES_OF_ITEMS: dict[str, str] = {ItemType.FUNCTION: "pg_proc", ItemType.TYPE
 
 
 def _comments(state: CatalogState) -> Rows:
+    yield from _constraint_comments(state)
     for comment in state.catalog.all(Kind.COMMENT).values():
         kind, key = comment.target
         position, object_type = 0, kind.value
@@ -286,6 +287,22 @@ def _comments(state: CatalogState) -> Rows:
             object_oid(key),
             _CLASSES_OF_ITEMS.get(object_type, _CLASSES[kind]),
         )
+
+
+def _constraint_comments(state: CatalogState) -> Rows:
+    """A unique index and the constraint that it is have one comment."""
+    for table, constraints in state.constraints().items():
+        for facts in constraints:
+            if facts.comment is None:
+                continue
+            if facts.has_index:
+                yield table, "index", None, facts.comment, facts.oid, "pg_class"
+            if facts.type != "i":
+                yield table, "constraint", None, facts.comment, facts.oid, "pg_constraint"
+    for domain in state.domains():
+        for check in domain.checks:
+            if check.comment is not None:
+                yield domain.id, "constraint", None, check.comment, check.oid, "pg_constraint"
 
 
 def _queries(state: CatalogState) -> Rows:

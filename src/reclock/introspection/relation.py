@@ -64,6 +64,7 @@ class ConstraintFacts:
     """The keys of a unique index that are no columns, as SQL; their positions are 0."""
     predicate: str | None = None
     """The condition of a unique index, as SQL."""
+    comment: str | None = None
 
     @property
     def has_index(self) -> bool:
@@ -158,6 +159,7 @@ class DomainCheckFacts:
     name: str
     condition: str
     is_valid: bool
+    comment: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ _TYPES = {
 
 
 def constraint_facts(catalog: PlannerCatalog) -> dict[GlobalId, list[ConstraintFacts]]:
-    """The constraints of each table and source. A foreign key whose target was dropped or lost the columns is
-    left out: PostgreSQL would have dropped it."""
+    """The constraints of each table and source. A foreign key whose target was dropped or lost the
+    columns is left out: PostgreSQL would have dropped it."""
     tables = {
         parts(entry.name.to_table()): entry
         for entry in catalog.relations()
@@ -70,6 +70,7 @@ def _facts(
             )
             or None,
             f"({to_sql(constraint.predicate)})" if constraint.predicate is not None else None,
+            constraint.comment,
         )
 
 

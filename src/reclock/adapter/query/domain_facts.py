@@ -33,7 +33,11 @@ def _facts(id: GlobalId, domain: DomainDefinition) -> DomainFacts:
         None if domain.default is None else to_sql(domain.default),
         tuple(
             DomainCheckFacts(
-                constraint_oid(id, place), check.name, to_sql(check.condition), check.is_valid
+                constraint_oid(id, place),
+                check.name,
+                to_sql(check.condition),
+                check.is_valid,
+                check.comment,
             )
             for place, check in enumerate(domain.checks)
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -43,6 +43,7 @@ class Constraint:
     is_enforced: bool = False
     is_valid: bool = True
     """Whether the rows that were there before the constraint were checked."""
+    comment: str | None = field(default=None, compare=False)
 
     @property
     def is_key(self) -> bool:

@@ -142,6 +142,7 @@ class DomainCheck:
     condition: exp.Expr
     is_valid: bool = True
     """Whether the values that were stored before the constraint were checked."""
+    comment: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

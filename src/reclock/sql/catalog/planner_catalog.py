@@ -237,6 +237,19 @@ class PlannerCatalog:
                 return entry
         return None
 
+    def find_key(
+        self, parts: Sequence[str], session: SessionNames
+    ) -> tuple[RelationEntry, int] | None:
+        """The table, and the place among its constraints, of the key or unique index of that
+        written name, found as ``find`` does: in PostgreSQL, each has an index of its name."""
+        for scope in self._scopes(parts, session):
+            for entry in self.within(scope).values():
+                if isinstance(entry, RelationEntry):
+                    for place, constraint in enumerate(entry.constraints):
+                        if constraint.is_unique and constraint.name == parts[-1]:
+                            return entry, place
+        return None
+
     def functions(self, parts: Sequence[str], session: SessionNames) -> Sequence[FunctionEntry]:
         """The functions of that written name: a qualified one in its schema, else in the first
         schema of the search path that has any."""

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reclock.algebra.object_ids import PSEUDO_TYPES, TEXTS, declared_type_oid, object_oid, type_rows
+from reclock.algebra.object_ids import (
+    PSEUDO_TYPES,
+    TEXTS,
+    constraint_oid,
+    declared_type_oid,
+    object_oid,
+    type_rows,
+)
 from reclock.algebra.relations import Column, ScalarType, TypeName
 from reclock.catalog.objects import Kind
 from reclock.errors import InvalidOption, ReclockError, UnknownObject, UnknownRelation
@@ -59,9 +66,13 @@ def named_object(
     match target.name:
         case TypeName.REGCLASS:
             entry = catalog.find(parts, session)
-            if entry is None:
+            if entry is not None:
+                return object_oid(entry.id)
+            key = catalog.find_key(parts, session)
+            if key is None:
                 raise UnknownRelation(text)
-            return object_oid(entry.id)
+            table, place = key
+            return constraint_oid(table.id, place)
         case TypeName.REGNAMESPACE if catalog.snapshot is not None:
             database = catalog.snapshot.database_by_name(session.database)
             places = (None, database.id if database is not None else None)

@@ -29,6 +29,18 @@ class CommentStatement(Statement):
     }
 
 
+@written_as("COMMENT ON CONSTRAINT {this} ON [is_of_domain: DOMAIN] {on} IS {text}")
+class ConstraintCommentStatement(Statement):
+    """``on`` is the table or domain that has the constraint. ``text`` is a string or NULL."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "is_of_domain": False,
+        "on": True,
+        "text": True,
+    }
+
+
 @parses(f"COMMENT ON {_ITEMS}", "COMMENT ON MATERIALIZED VIEW", "COMMENT ON SCHEMA|DATABASE")
 def comment_on(parser: StatementParser) -> CommentStatement:
     kind = " ".join(parser.phrase[2:])
@@ -48,9 +60,22 @@ def comment_on_column(parser: StatementParser) -> CommentStatement:
     return _comment(parser, "COLUMN", relation, column)
 
 
+@parses("COMMENT ON CONSTRAINT")
+def comment_on_constraint(parser: StatementParser) -> ConstraintCommentStatement:
+    name = parser.name()
+    parser.expect("ON")
+    is_of_domain = parser.accept("DOMAIN")
+    return ConstraintCommentStatement(
+        this=name, is_of_domain=is_of_domain, on=parser.object_name(), text=_text(parser)
+    )
+
+
 def _comment(
     parser: StatementParser, kind: str, name: exp.Expr, column: exp.Identifier | None = None
 ) -> CommentStatement:
+    return CommentStatement(kind=kind, this=name, column=column, text=_text(parser))
+
+
+def _text(parser: StatementParser) -> exp.Expr:
     parser.expect("IS")
-    text = exp.Null() if parser.accept("NULL") else parser.string() or parser.missing()
-    return CommentStatement(kind=kind, this=name, column=column, text=text)
+    return exp.Null() if parser.accept("NULL") else parser.string() or parser.missing()

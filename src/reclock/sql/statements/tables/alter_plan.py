@@ -193,6 +193,8 @@ class _Change:
                 pass
             case "VALIDATE CONSTRAINT":
                 self._validate(self._constraint(action))
+            case "COMMENT ON CONSTRAINT":
+                self._constraint(action).set("comment", action.args.get("value"))
             case _:
                 renamed, new = self._constraint(action), fold(action.args["value"])
                 self._check_free(new)

@@ -25,7 +25,7 @@ class AlterTableStatement(Statement):
 
 class AlterTableAction(exp.Expression):
     """``kind`` is a key of ``_WORDS``. ``this`` is the column, or the name of the constraint;
-    ``value`` the default, the type, the added column or constraint, or the new name.
+    ``value`` the default, the type, the added column or constraint, the new name, or the comment.
     ``constraints`` are those of the added column, and ``using`` is the value in another type."""
 
     arg_types: ClassVar[dict[str, bool]] = {
@@ -184,6 +184,7 @@ _WORDS = {
     "DROP CONSTRAINT": ("DROP CONSTRAINT", ""),
     "VALIDATE CONSTRAINT": ("VALIDATE CONSTRAINT", ""),
     "RENAME CONSTRAINT": ("RENAME CONSTRAINT", "TO"),
+    "COMMENT ON CONSTRAINT": ("COMMENT ON CONSTRAINT", "IS"),
 }
 
 

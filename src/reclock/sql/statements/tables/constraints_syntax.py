@@ -20,7 +20,8 @@ class TableConstraint(exp.Expression):
     perhaps ``where``.
 
     The constraint of a column is parsed to that of the table with this one column. ``on_delete``,
-    ``on_update``, ``match`` and ``deferrable`` are words as written, upper case.
+    ``on_update``, ``match`` and ``deferrable`` are words as written, upper case. ``comment`` is a
+    string.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {
@@ -39,6 +40,7 @@ class TableConstraint(exp.Expression):
         "deferrable": False,
         "is_not_enforced": False,
         "is_not_valid": False,
+        "comment": False,
     }
 
 
@@ -75,8 +77,19 @@ def table_constraint(parser: StatementParser) -> TableConstraint:
         columns = parser.wrapped_list(StatementParser.name)
         if not parser.accept_token(TokenType.REFERENCES):
             parser.raise_error("Expected REFERENCES")
-        return _references(parser, name, columns)
-    return column_constraint(parser, name, None) or parser.raise_error("Expected a constraint")
+        return commented(parser, _references(parser, name, columns))
+    constraint = column_constraint(parser, name, None)
+    return commented(parser, constraint or parser.raise_error("Expected a constraint"))
+
+
+def commented(parser: StatementParser, constraint: TableConstraint) -> TableConstraint:
+    """The constraint with the comment that follows it in a definition of the catalog.
+
+    COMMENT ON CONSTRAINT stores the comment there, so that whatever becomes of the constraint
+    becomes of its comment."""
+    if parser.accept("COMMENT"):
+        constraint.set("comment", parser.string() or parser.missing())
+    return constraint
 
 
 def column_constraint(
@@ -190,4 +203,5 @@ def _write_table_constraint(write: Generator, node: exp.Expression) -> str:
         node.args.get("deferrable") or "",
         when(node, "is_not_enforced", "NOT ENFORCED"),
         when(node, "is_not_valid", "NOT VALID"),
+        clause(write, "COMMENT", node, "comment"),
     )

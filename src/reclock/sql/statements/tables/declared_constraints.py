@@ -86,6 +86,7 @@ def _declared(node: TableConstraint) -> Constraint:
         predicate=arguments.get("where"),
         is_enforced=not arguments.get("is_not_enforced"),
         is_valid=not arguments.get("is_not_valid"),
+        comment=node.text("comment") or None,
     )
 
 

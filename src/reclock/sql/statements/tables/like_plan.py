@@ -105,4 +105,7 @@ def _constraints(
             copy = constraint.copy()
             copy.set("this", None)
             copies.append(copy)
+    if "COMMENTS" not in included:
+        for copy in copies:
+            copy.set("comment", None)
     return copies

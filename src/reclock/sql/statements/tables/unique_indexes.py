@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from reclock.errors import UnsupportedSql
+from reclock.errors import InvalidConstraint, UnsupportedSql
 from reclock.sql.catalog.constraints import ConstraintKind
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -65,7 +65,16 @@ def add_unique_index(
 def drop_unique_index(
     name: tuple[str, ...], catalog: PlannerCatalog, session: SessionNames
 ) -> AlterTable | None:
-    """The table without its unique index of that name; None if no table has it."""
+    """The table without its unique index of that name; None if no table has it. Raises
+    ``InvalidConstraint`` if it is the primary key, which only ALTER TABLE drops."""
+    key = catalog.find_key(name, session)
+    if key is not None and key[0].constraints[key[1]].kind is ConstraintKind.PRIMARY_KEY:
+        index, table = name[-1], key[0].name.item
+        raise InvalidConstraint(
+            f"cannot drop index {index} because constraint {index} on table {table} requires it",
+            hint=f"You can drop constraint {index} on table {table} instead.",
+            sqlstate="2BP01",
+        )
     action = AlterTableAction(kind="DROP CONSTRAINT", this=identifier(name[-1]))
     return _changed_index(name, action, "DROP INDEX", catalog, session)
 
@@ -80,6 +89,16 @@ def rename_unique_index(
     return _changed_index(name, action, "ALTER INDEX", catalog, session)
 
 
+def comment_on_unique_index(
+    name: tuple[str, ...], comment: exp.Expr | None, catalog: PlannerCatalog, session: SessionNames
+) -> AlterTable | None:
+    """The table whose unique index has the comment; None if no table has it."""
+    action = AlterTableAction(
+        kind="COMMENT ON CONSTRAINT", this=identifier(name[-1]), value=comment
+    )
+    return _changed_index(name, action, "COMMENT", catalog, session)
+
+
 def _changed_index(
     name: tuple[str, ...],
     action: AlterTableAction,
@@ -87,14 +106,8 @@ def _changed_index(
     catalog: PlannerCatalog,
     session: SessionNames,
 ) -> AlterTable | None:
-    *qualifier, constraint = name
-    for entry in catalog.relations():
-        scope = parts(entry.name.to_table())[:-1]
-        is_here = scope[-1] in session.search_path and scope[0] == session.database
-        is_in_scope = scope[-len(qualifier) :] == tuple(qualifier) if qualifier else is_here
-        if is_in_scope and _has_constraint(entry, constraint):
-            return _altered(entry, action, tag, catalog, session)
-    return None
+    key = catalog.find_key(name, session)
+    return None if key is None else _altered(key[0], action, tag, catalog, session)
 
 
 def _altered(

@@ -93,6 +93,7 @@ def _checks(node: CreateDomainStatement) -> Iterator[DomainCheck]:
             fold(constraint.this),
             constraint.args["check"],
             not constraint.args.get("is_not_valid"),
+            constraint.text("comment") or None,
         )
 
 
@@ -213,6 +214,9 @@ class _Change:
         constraint.set("this", tracked_copy(self.node.args["to"]))
         _named(constraint, self.entry.name, others)
 
+    def comment_on(self) -> None:
+        self._constraint(self.node.args["value"]).set("comment", self.node.args.get("comment"))
+
     def _with_only(self, *checks: DomainCheck, is_not_null: bool = False) -> DomainDefinition:
         return replace(self.entry.domain, is_not_null=is_not_null, checks=checks, parent=None)
 
@@ -247,6 +251,7 @@ _ACTIONS: dict[str, Callable[[_Change], Skipped | None]] = {
     "VALIDATE CONSTRAINT": _Change.validate,
     "DROP CONSTRAINT": _Change.drop_constraint,
     "RENAME CONSTRAINT": _Change.rename_constraint,
+    "COMMENT ON CONSTRAINT": _Change.comment_on,
 }
 
 

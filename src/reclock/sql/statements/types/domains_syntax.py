@@ -11,6 +11,7 @@ from reclock.errors import InvalidConstraint, UnsupportedSql
 from reclock.sql.statements.tables.constraints_syntax import (
     TableConstraint,
     column_constraint,
+    commented,
     constraint_name,
 )
 from reclock.sql.syntax.collations import collated_type
@@ -38,7 +39,8 @@ class CreateDomainStatement(Statement):
 @written_as("ALTER DOMAIN {this} {action} [exists: IF EXISTS] {value} [TO {to}] {behavior}")
 class AlterDomainStatement(Statement):
     """``action`` are the words after the domain's name. ``value`` is a default, a constraint, or
-    the name of one; ``exists`` and ``behavior`` are of DROP CONSTRAINT."""
+    the name of one; ``exists`` and ``behavior`` are of DROP CONSTRAINT. ``comment`` is of COMMENT
+    ON CONSTRAINT, which is planned as a change of the domain."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
@@ -47,6 +49,7 @@ class AlterDomainStatement(Statement):
         "exists": False,
         "behavior": False,
         "to": False,
+        "comment": False,
     }
 
 
@@ -91,7 +94,7 @@ def _check(parser: StatementParser, name: exp.Identifier | None) -> TableConstra
         )
     if constraint.args.get("is_not_enforced") or constraint.args.get("deferrable"):
         raise UnsupportedSql("a constraint of a domain is always enforced, and not deferrable")
-    return constraint
+    return commented(parser, constraint)
 
 
 @alters("DOMAIN")
