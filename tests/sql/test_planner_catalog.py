@@ -11,7 +11,7 @@ from reclock.plan.relational import Get, collections
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog_builder import build_catalog
 from reclock.sql.names import SessionNames
-from reclock.sql.queries.views import expand
+from reclock.sql.queries.views import expand, relation_plan
 from reclock.sql.statements.views.plan import CreateView
 
 
@@ -58,6 +58,12 @@ STATEMENTS = (
     "CREATE VIEW w AS SELECT c FROM m",
     "DROP VIEW w",
     "CREATE INDEX i ON v (a)",
+    "ALTER TABLE t ADD CONSTRAINT positive CHECK (a > 0)",
+    "CREATE VIEW by_key AS SELECT a, b FROM t GROUP BY a",
+    "ALTER TABLE t ALTER COLUMN b SET DEFAULT 'x'",
+    "DROP VIEW by_key",
+    "ALTER TABLE t DROP CONSTRAINT t_pkey",
+    "ALTER TABLE t ADD CONSTRAINT again PRIMARY KEY (a)",
     "ALTER TABLE t RENAME TO u",
     "CREATE VIEW w AS SELECT v.a FROM v JOIN u ON v.a = u.a",
     "DROP INDEX i",
@@ -79,6 +85,30 @@ def test_a_catalog_that_follows_another_is_the_one_built_from_nothing(world: Wor
             scope = entry.name.scope
             assert dict(world.catalog.within(scope)) == dict(anew.within(scope))
             assert list(world.catalog.indexes_on(entry.id)) == list(anew.indexes_on(entry.id))
+
+
+def test_the_plan_of_a_relation_follows_what_it_reads(world: World) -> None:
+    """Each catalog's is as planned anew, though they share those that stay the same."""
+    for statement in STATEMENTS:
+        catalog = world.catalog
+        plans = {entry.id: relation_plan(entry, catalog) for entry in catalog.relations()}
+        world.execute(statement)
+        for entry in world.catalog.relations():
+            get = Get(entry.collection, str(entry.name), entry.desc)
+            assert relation_plan(entry, world.catalog) == expand(get, world.catalog), statement
+        assert plans == {entry.id: relation_plan(entry, catalog) for entry in catalog.relations()}
+
+
+def test_a_definition_of_a_table_keeps_the_plans_of_what_does_not_see_it(world: World) -> None:
+    world.execute("CREATE TABLE t (a int, b int); CREATE VIEW v AS SELECT a FROM t")
+    view, table = world.item("v").id, world.item("t").id
+    before = world.catalog
+    world.execute("ALTER TABLE t ADD CONSTRAINT positive CHECK (a > 0)")
+    assert world.catalog.entry(view) is before.entry(view)
+    assert world.catalog.relation(table).constraints
+    assert not before.relation(table).constraints
+    world.execute("ALTER TABLE t ADD CONSTRAINT key PRIMARY KEY (a)")
+    assert world.catalog.entry(view) is not before.entry(view)
 
 
 def test_entries_of_another_catalog_are_not_taken_for_ours() -> None:

@@ -13,13 +13,13 @@ from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.definitions.sinks import SinkInput, SinkSpec
 from reclock.definitions.sources import SourceSpec, collections_of
 from reclock.errors import UnknownObject
-from reclock.plan.relational import Get, collections
+from reclock.plan.relational import collections
 from reclock.protocol.compute import CreateDataflow, Dataflow, DropDataflow
 from reclock.protocol.orchestration import ReplicaDescription
 from reclock.protocol.storage import CollectionDescription, CreateCollections, DropCollections
 from reclock.sql.catalog.entries import IndexEntry, QuarantinedEntry, RelationEntry, SinkEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.queries.views import expand
+from reclock.sql.queries.views import relation_plan
 
 _STORED = (ItemType.SOURCE, ItemType.TABLE, ItemType.INDEX, ItemType.SINK)
 
@@ -153,18 +153,13 @@ def sink_spec(catalog: PlannerCatalog, id: GlobalId) -> SinkSpec:
 def _sink_input(catalog: PlannerCatalog, id: GlobalId, cluster_id: int) -> SinkInput:
     on = catalog.relation(id)
     indexes = tuple(index.id for index in catalog.indexes_on(id) if index.cluster_id == cluster_id)
-    return SinkInput(expand(Get(on.collection, str(on.name), on.desc), catalog), indexes)
+    return SinkInput(relation_plan(on, catalog), indexes)
 
 
 def dataflow(catalog: PlannerCatalog, index: IndexEntry) -> Dataflow:
     """The index as a replica is told to maintain it."""
     on = catalog.relation(index.on)
-    return Dataflow(
-        index.id,
-        str(index.name),
-        expand(Get(on.collection, str(on.name), on.desc), catalog),
-        on.desc.stored,
-    )
+    return Dataflow(index.id, str(index.name), relation_plan(on, catalog), on.desc.stored)
 
 
 def _create(catalog: PlannerCatalog, item: Item) -> CreateCollections:

@@ -4,6 +4,7 @@ their text."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 
 import structlog
 
@@ -20,7 +21,7 @@ from reclock.sql.catalog.entries import (
     Scope,
     SinkEntry,
 )
-from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.catalog.planner_catalog import PlannerCatalog, RelationPlan
 from reclock.sql.names import SYSTEM_SCHEMAS, QualifiedName
 from reclock.sql.planning.registry import item_planner_of
 from reclock.sql.syntax.parse import parse_one
@@ -41,13 +42,15 @@ def build_catalog(
     if previous is not None and previous.snapshot is snapshot:
         return previous
     settings = settings or PlannerSettings()
-    if previous is not None and (difference := _item_difference(previous, snapshot)) is not None:
-        created, dropped = difference
-        catalog = previous.at(snapshot, settings, dropped)
-        is_created_there = uncommitted is not None and _has_all(uncommitted, created)
-        _add_items(catalog, created, _schemas(snapshot), uncommitted if is_created_there else None)
-        return catalog
     schemas = _schemas(snapshot)
+    if previous is not None and (difference := _item_difference(previous, snapshot)) is not None:
+        changed = [*difference.created, *difference.redefined]
+        if uncommitted is not None and not _has_all(uncommitted, changed):
+            uncommitted = None
+        catalog = previous.at(snapshot, settings, difference.dropped)
+        if _redefine_items(catalog, difference.redefined, schemas, uncommitted):
+            _add_items(catalog, difference.created, schemas, uncommitted)
+            return catalog
     catalog = PlannerCatalog(
         clusters={cluster.name: cluster.id for cluster in snapshot.clusters.values()},
         databases=frozenset(database.name for database in snapshot.databases.values()),
@@ -55,11 +58,19 @@ def build_catalog(
         snapshot=snapshot,
         settings=settings,
         builtin_plans=previous.builtin_plans if previous is not None else {},
+        relation_plans=_remaining_plans(previous, snapshot),
     )
     for builtin in builtins:
         catalog.add(builtin)
     _add_items(catalog, snapshot.items.values(), schemas, previous)
     return catalog
+
+
+def _remaining_plans(
+    previous: PlannerCatalog | None, snapshot: CatalogSnapshot
+) -> dict[GlobalId, RelationPlan]:
+    plans = {} if previous is None else dict(previous.relation_plans)
+    return {id: plan for id, plan in plans.items() if id in snapshot.items}
 
 
 def _schemas(snapshot: CatalogSnapshot) -> dict[int, Scope]:
@@ -70,16 +81,24 @@ def _schemas(snapshot: CatalogSnapshot) -> dict[int, Scope]:
     }
 
 
-def _item_difference(
-    previous: PlannerCatalog, snapshot: CatalogSnapshot
-) -> tuple[list[Item], Set[GlobalId]] | None:
-    """The items that were created since ``previous``, and those that were dropped. None if more
-    than that has changed, so that other entries may have to be planned again."""
+@dataclass(frozen=True, slots=True)
+class _ItemDifference:
+    """The items that were created, dropped, and given another definition under the same name."""
+
+    created: Sequence[Item]
+    dropped: Set[GlobalId]
+    redefined: Sequence[Item]
+
+
+def _item_difference(previous: PlannerCatalog, snapshot: CatalogSnapshot) -> _ItemDifference | None:
+    """How the items differ from those of ``previous``. None if more than that has changed, so that
+    other entries may have to be planned again."""
     before = previous.snapshot
     changed = _changed_items(before, snapshot) if before is not None else None
     if before is None or changed is None:
         return None
     created: list[Item] = []
+    redefined: list[Item] = []
     dropped = set[GlobalId]()
     for id in changed:
         old, item = before.items.get(id), snapshot.items.get(id)
@@ -88,7 +107,9 @@ def _item_difference(
         elif old is not None and item is None:
             dropped.add(id)
         elif old is not None and item is not None and _definition(old) != _definition(item):
-            return None
+            if _name(old) != _name(item):
+                return None
+            redefined.append(item)
     newest = previous.newest_id
     if newest is not None and any(
         _creation_order(item.id) < _creation_order(newest) for item in created
@@ -99,7 +120,7 @@ def _item_difference(
             dropped and entry.id not in dropped and not dropped.isdisjoint(entry.depends_on)
         ):
             return None
-    return created, dropped
+    return _ItemDifference(created, dropped, redefined)
 
 
 def _changed_items(before: CatalogSnapshot, after: CatalogSnapshot) -> Set[GlobalId] | None:
@@ -129,8 +150,12 @@ def _has_all(catalog: PlannerCatalog, items: Iterable[Item]) -> bool:
     return all(catalog.snapshot.items.get(item.id) == item for item in items)
 
 
+def _name(item: Item) -> tuple[object, ...]:
+    return item.schema_id, item.name
+
+
 def _definition(item: Item) -> tuple[object, ...]:
-    return item.schema_id, item.name, item.create_sql, item.progress
+    return *_name(item), item.create_sql, item.progress
 
 
 def _creation_order(id: GlobalId) -> tuple[bool, int]:
@@ -155,30 +180,45 @@ def _add_items(
         items, key=lambda item: (item.type is not ItemType.TYPE, *_creation_order(item.id))
     ):
         name = QualifiedName(*schemas[item.schema_id], item.name)
-        old = previous.entry(item.id) if previous is not None else None
-        if (
-            old is not None
-            and previous is not None
-            and _is_unchanged(item, name, old, catalog, previous)
-        ):
-            catalog.add(old)
-        else:
-            catalog.add(
-                _define_or_quarantine(
-                    item, name, catalog, is_known=isinstance(old, QuarantinedEntry)
-                )
-            )
+        catalog.add(_entry_of(item, name, catalog, previous))
 
 
-def _define_or_quarantine(
-    item: Item, name: QualifiedName, catalog: PlannerCatalog, *, is_known: bool
+def _redefine_items(
+    catalog: PlannerCatalog,
+    items: Iterable[Item],
+    schemas: Mapping[int, Scope],
+    uncommitted: PlannerCatalog | None,
+) -> bool:
+    """Give these tables their new definitions. Return False if one is no table, or if the objects
+    that depend on it have to be planned again."""
+    for item in items:
+        old = catalog.entry(item.id)
+        if not isinstance(old, RelationEntry) or old.table is None:
+            return False
+        new = _entry_of(item, old.name, catalog, uncommitted)
+        if not isinstance(new, RelationEntry) or new.seen_by_dependents != old.seen_by_dependents:
+            return False
+        catalog.redefine(new)
+    return True
+
+
+def _entry_of(
+    item: Item, name: QualifiedName, catalog: PlannerCatalog, previous: PlannerCatalog | None
 ) -> Entry:
+    """That of ``previous``, if it would be the same. An item that cannot be planned is quarantined."""
+    old = previous.entry(item.id) if previous is not None else None
+    if (
+        previous is not None
+        and old is not None
+        and _is_unchanged(item, name, old, catalog, previous)
+    ):
+        return old
     try:
         return define(item, name, catalog)
     except Exception as failure:
         # the edge of the loop over items: whatever one's text says, the others are planned
         entry = _quarantined(item, name, failure)
-    if not is_known:
+    if not isinstance(old, QuarantinedEntry):
         _logger.warning(
             "the definition of an object cannot be planned",
             name=str(name),
@@ -209,8 +249,16 @@ def _is_unchanged(
         or (isinstance(old, IndexEntry | SinkEntry) and catalog.clusters != previous.clusters)
     ):
         return False
-    pairs = [(catalog.entry(id), previous.entry(id)) for id in old.depends_on]
-    return all(now is before or now == before for now, before in pairs)
+    return all(_is_seen_unchanged(catalog.entry(id), previous.entry(id)) for id in old.depends_on)
+
+
+def _is_seen_unchanged(now: Entry | None, before: Entry | None) -> bool:
+    """Whether objects that depend on an entry are planned as before."""
+    if now is before:
+        return True
+    if isinstance(now, RelationEntry) and isinstance(before, RelationEntry):
+        return now.seen_by_dependents == before.seen_by_dependents
+    return now == before
 
 
 def define(item: Item, name: QualifiedName, catalog: PlannerCatalog) -> Entry:

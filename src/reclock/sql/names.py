@@ -138,7 +138,8 @@ def cluster_identifier(name: str) -> exp.Identifier:
 
 
 def quote(name: str) -> str:
-    return to_sql(identifier(name))
+    """The name as an identifier in SQL."""
+    return name if is_plain(name) else to_sql(identifier(name))
 
 
 def nearest(name: str, among: Iterable[str]) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.index_keys import KeyPart
@@ -72,6 +72,14 @@ class RelationEntry:
         if self.table is not None:
             return self.table.constraints
         return self.source.checks if self.source is not None else ()
+
+    @property
+    def seen_by_dependents(self) -> object:
+        """What the definitions of objects that depend on it are planned from. Of a table's
+        definition, that is its key."""
+        return (
+            self if self.table is None else (replace(self, table=None, create_sql=None), self.key)
+        )
 
     @property
     def is_system(self) -> bool:

@@ -45,6 +45,14 @@ _HAS_DEFINITION = (ItemType.INDEX, ItemType.SINK, ItemType.CONNECTION)
 """The types of items without columns whose definition SHOW CREATE prints."""
 
 
+@dataclass(frozen=True, slots=True)
+class RelationPlan:
+    """A relation's rows in terms of stored collections, and the entries that say so."""
+
+    plan: Plan
+    read: tuple[Entry | None, ...]
+
+
 @dataclass(slots=True)
 class PlannerCatalog:
     """One moment of the catalog. It is built once, and then only read."""
@@ -59,6 +67,9 @@ class PlannerCatalog:
     builtin_plans: dict[GlobalId, Plan] = field(default_factory=dict, compare=False)
     """The plans of builtin views that were read. They depend on system relations only, so later
     catalogs share them."""
+    relation_plans: dict[GlobalId, RelationPlan] = field(default_factory=dict, compare=False)
+    """The plans of relations that have indexes. Catalogs share them; each checks that the entries
+    are its own."""
     rows: dict[Hashable, Any] = field(default_factory=dict, compare=False)
     """Cached rows of system relations that follow the catalog."""
     _entries: dict[GlobalId, Entry] = field(default_factory=dict)
@@ -84,6 +95,11 @@ class PlannerCatalog:
         if entry.type is ItemType.TYPE:
             self._types.add(entry.id)
 
+    def redefine(self, entry: RelationEntry) -> None:
+        """Put an entry in the place of that with its id and name, while the catalog is built."""
+        self._names[entry.name.scope][entry.name.item] = entry
+        self._entries[entry.id] = entry
+
     def at(
         self, snapshot: CatalogSnapshot, settings: PlannerSettings, dropped: Set[GlobalId]
     ) -> PlannerCatalog:
@@ -103,6 +119,7 @@ class PlannerCatalog:
         )
         for id in dropped:
             entry = catalog._entries.pop(id)
+            catalog.relation_plans.pop(id, None)
             del catalog._names[entry.name.scope][entry.name.item]
             if isinstance(entry, IndexEntry):
                 catalog._indexes[entry.on].remove(entry)

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from operator import is_not
 
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.plan.relational import Get, Plan, Project, collections
 from reclock.plan.rules import optimize
 from reclock.plan.traversal import rewritten
-from reclock.sql.catalog.entries import RelationEntry
-from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.catalog.entries import Entry, RelationEntry
+from reclock.sql.catalog.planner_catalog import PlannerCatalog, RelationPlan
 from reclock.sql.queries.progress import over_frontiers
 
 Instead = Callable[[StorageCollectionId], StorageCollectionId | None]
@@ -78,6 +79,33 @@ def expand_views(
         return definitions[collection]
 
     return rewritten(plan, over_stored)
+
+
+def relation_plan(relation: RelationEntry, catalog: PlannerCatalog) -> Plan:
+    """The relation's rows in terms of stored collections, by its definition and no index.
+
+    Catalogs share the plans of relations that are the same in both, with all that they read.
+    """
+    read = _entries_read(relation, catalog)
+    known = catalog.relation_plans.get(relation.id)
+    if known is None or len(known.read) != len(read) or any(map(is_not, known.read, read)):
+        plan = expand(Get(relation.collection, str(relation.name), relation.desc), catalog)
+        known = catalog.relation_plans[relation.id] = RelationPlan(plan, read)
+    return known.plan
+
+
+def _entries_read(relation: RelationEntry, catalog: PlannerCatalog) -> tuple[Entry | None, ...]:
+    """The relation and all on which it depends, each once, in the same order for the same."""
+    if relation.query is None:
+        return (relation,)
+    entries: dict[GlobalId, Entry | None] = {relation.id: relation}
+    pending = [relation.depends_on]
+    while pending:
+        for id in pending.pop():
+            if id not in entries:
+                entry = entries[id] = catalog.entry(id)
+                pending += [] if entry is None else [entry.depends_on]
+    return tuple(entries.values())
 
 
 def _stored(relation: Get, collection: StorageCollectionId) -> Plan:

@@ -59,8 +59,9 @@ def _(statement: AlterTable, change: CatalogChange) -> None:
         change.redefine(statement.id, create_sql)
     else:
         assert statement.rewrite is not None
-        create_sql = statement.rewrite.create_sql
-        _replace(statement.id, statement.rewrite, change)
+        rewrite = statement.rewrite()
+        create_sql = rewrite.create_sql
+        _replace(statement.id, rewrite, change)
     change.audit("alter", "table", statement.name, create_sql=create_sql)
 
 
@@ -102,8 +103,8 @@ def _(statement: AlterTable, context: StatementContext) -> Result:
 def _rewrite(statement: AlterTable, context: StatementContext) -> Result:
     """Write the rows of the table again, with its new columns, to a new table in its place."""
     check_permanent(statement, context)
-    rewrite = statement.rewrite
-    assert rewrite is not None
+    assert statement.rewrite is not None
+    rewrite = statement.rewrite()
     definition = DdlStatement(context.parsed, context.planner, (context.catalog, statement))
 
     def work(transaction: Transaction) -> Result:
@@ -118,7 +119,8 @@ def _rewrite(statement: AlterTable, context: StatementContext) -> Result:
 
 def _alter_temporary(statement: AlterTable, context: StatementContext) -> Result:
     """Its rows are in memory: they are always written again, which checks new constraints."""
-    temporary, rewrite = context.transactions.temporary, statement.rewrite
+    temporary = context.transactions.temporary
+    rewrite = None if statement.rewrite is None else statement.rewrite()
 
     def work(transaction: Transaction) -> Result:
         if rewrite is None:

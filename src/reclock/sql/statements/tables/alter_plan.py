@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache, partial
 
 from sqlglot import exp
 
@@ -61,7 +62,8 @@ class AlterTable:
     """The table gets another definition. ``validations`` come before it; the constraints of
     ``added`` hold for new rows only, until they are validated after it.
 
-    With a ``rewrite``, it may instead get its rows again, which leaves nothing to validate.
+    With a ``rewrite``, it may instead get its rows again, which leaves nothing to validate. That
+    reads the definitions of all that depends on the table, so it is planned when it is called for.
     ``referenced`` are the tables that new foreign keys refer to.
     """
 
@@ -70,7 +72,7 @@ class AlterTable:
     create_sql: str
     validations: tuple[Validation, ...] = ()
     added: tuple[str, ...] = ()
-    rewrite: TableRewrite | None = None
+    rewrite: Callable[[], TableRewrite] | None = None
     must_rewrite: bool = False
     notices: tuple[str, ...] = ()
     depends_on: frozenset[GlobalId] = frozenset()
@@ -97,7 +99,10 @@ def alter_table(
     must_rewrite = change.columns.are_changed
     rewrite = None
     if must_rewrite or change.added or change.validations:
-        rewrite = plan_rewrite(table, _all_valid(definition), change.columns, catalog, session)
+        valid = _all_valid(definition)
+        rewrite = cache(partial(plan_rewrite, table, valid, change.columns, catalog, session))
+    if rewrite is not None and must_rewrite:
+        rewrite()  # raises what refuses the statement
     return AlterTable(
         table.id,
         table.name,

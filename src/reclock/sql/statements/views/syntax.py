@@ -75,7 +75,7 @@ def create_view(parser: StatementParser) -> CreateViewStatement:
     )
     if not parser.accept_token(TokenType.ALIAS):
         parser.raise_error("Expected AS")
-    return CreateViewStatement(
+    view = CreateViewStatement(
         this=name,
         exists=exists,
         replace=replace,
@@ -85,6 +85,9 @@ def create_view(parser: StatementParser) -> CreateViewStatement:
         columns=columns,
         query=parser.query(),
     )
+    if materialized:
+        _skip_with_data(parser)
+    return view
 
 
 @parses("CREATE [OR REPLACE] RECURSIVE VIEW")
@@ -178,8 +181,15 @@ def refresh_view(parser: StatementParser) -> RefreshViewStatement:
     parser.expect("MATERIALIZED", "VIEW")
     parser.accept("CONCURRENTLY")
     statement = RefreshViewStatement(this=parser.object_name())
-    parser.accept("WITH", "DATA")
+    _skip_with_data(parser)
     return statement
+
+
+def _skip_with_data(parser: StatementParser) -> None:
+    """A materialized view always has its rows, also where a dump fills it later."""
+    if parser.accept_token(TokenType.WITH):
+        parser.accept("NO")
+        parser.expect("DATA")
 
 
 @generates(CreateIndexStatement)
