@@ -187,7 +187,7 @@ def test_a_decision_comes_too_late_once_one_of_several_outputs_has_its_rows(tmp_
     with pytest.raises(Killed):
         world.publish(20)
     monkeypatch.undo()
-    for decision in (payload.retry, lambda standing: payload.skip(standing, "", 2, 3)):
+    for decision in (payload.retry, lambda standing: payload.skip(standing, [("", 2, 3)])):
         with pytest.raises(InvalidOption, match="being committed"):
             world.frontiers.decide("u4", decision)
     world.tick(30)

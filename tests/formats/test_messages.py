@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from reclock.algebra.relations import BYTEA, INTEGER, TEXT, Column, RelationDesc
 from reclock.definitions.formats import BytesFormat, CsvFormat, Format, JsonFormat, TextFormat
 from reclock.errors import DecodeFailed
-from reclock.formats.messages import decode_messages
+from reclock.formats.messages import decode_messages, message_rows
 
 DESC = RelationDesc((Column("n", INTEGER), Column("w", TEXT)))
 FORMATS: dict[str, tuple[Format, RelationDesc]] = {
@@ -88,11 +88,12 @@ def test_many_messages_are_what_each_is_alone(name, pieces):
             return
         with pytest.raises(DecodeFailed) as failure:
             decode_messages(values, format, desc, partition="7", offsets=offsets)
-        assert (failure.value.partition, failure.value.offset, failure.value.unit) == (
-            "7",
-            offsets[rows.index(None)],
-            "offset",
-        )
+        bad = [offset for offset, row in zip(offsets, rows, strict=True) if row is None]
+        assert [record.skip for record in failure.value.records] == [
+            ("7", offset, offset + 1) for offset in bad
+        ]
+        assert {record.unit for record in failure.value.records} == {"offset"}
+        assert failure.value.is_complete
 
     law()
 
@@ -132,7 +133,7 @@ def test_malformed_messages_are_each_an_error_that_names_them(name, malformed):
             continue
         with pytest.raises(DecodeFailed) as failure:
             decode_messages(values, format, desc, partition="0", offsets=[7, 8, 12])
-        assert failure.value.offset == [7, 8, 12][bad[0]]
+        assert [record.lower for record in failure.value.records] == [[7, 8, 12][i] for i in bad]
     assert refused > malformed // 10
 
 
@@ -142,14 +143,7 @@ def test_what_lacks_a_value_is_null_or_an_error():
     assert rows.to_pylist() == [{"n": 1, "w": None}, {"n": None, "w": None}]
     with pytest.raises(DecodeFailed, match="offset 1"):
         decode_messages([b'{"n":1}', None], JsonFormat(), required, partition="0", offsets=[0, 1])
-    decoded = decode_messages(
-        [None, b'{"n":1}'],
-        JsonFormat(),
-        required,
-        partition="0",
-        offsets=[0, 1],
-        may_lack_values=True,
-    )
+    decoded = message_rows([None, b'{"n":1}'], JsonFormat(), required, may_lack_values=True)
     assert decoded.to_pylist() == [{"n": None}, {"n": 1}]
 
 

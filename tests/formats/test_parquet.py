@@ -1,5 +1,6 @@
 """Values of Parquet files: every type, exactly, and the first row that does not fit."""
 
+import re
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from uuid import UUID as Uuid
@@ -29,8 +30,9 @@ from reclock.algebra.relations import (
     array,
     numeric,
 )
+from reclock.errors import BadRecord, DecodeFailed
+from reclock.formats.bad_records import decode_run
 from reclock.formats.parquet import mismatch, source_columns, typed_rows
-from reclock.formats.values import Unreadable
 
 EARLY = datetime(1969, 12, 31, 23, 59, 59)
 STRUCT = pa.struct([("bb", pa.list_(pa.float64())), ("a", pa.decimal128(9, 2))])
@@ -157,44 +159,62 @@ def test_a_column_may_be_declared_with_another_type_that_holds_the_values(
 
 
 @pytest.mark.parametrize(
-    ("stored", "values", "type", "index", "reason"),
+    ("stored", "values", "type", "bad", "reason"),
     [
-        (pa.int64(), [1, 2**31, -1, 2**40], INTEGER, 1, "2147483648 not in range"),
-        (pa.uint64(), [0, 2**63], BIGINT, 1, "not in range"),
-        (pa.int64(), [9, 10], numeric(2, 1), 1, "does not fit in precision 2"),
-        (pa.decimal128(9, 3), [Decimal("1.500"), Decimal("1.555")], numeric(9, 1), 1, "data loss"),
-        (pa.binary(), [b"a", b"b", b"\xff"], TEXT, 2, "UTF8"),
-        (pa.string(), ["1", "{"], JSONB, 1, "invalid input syntax for type json"),
-        (pa.string(), ["x"], UUID, 0, "uuid"),
-        (pa.timestamp("ms"), pa.array([0, 2**62]), TIMESTAMP, 1, "overflow"),
-        (pa.list_(pa.list_(pa.int32())), [[[1]], [[1], [1, 2]]], array(INTEGER, 2), 1, "length"),
-        (pa.list_(pa.int32()), [[1], [1, 40_000]], array(SMALLINT), 1, "40000 not in range"),
-        (pa.struct([("a", pa.string())]), [{"a": "x"}, {"a": "\0"}], JSONB, 1, "Unicode"),
+        (pa.int64(), [1, 2**31, -1, 2**40], INTEGER, [1, 3], "2147483648 not in range"),
+        (pa.uint64(), [0, 2**63], BIGINT, [1], "not in range"),
+        (pa.int64(), [9, 10], numeric(2, 1), [1], "does not fit in precision 2"),
+        (
+            pa.decimal128(9, 3),
+            [Decimal("1.500"), Decimal("1.555")],
+            numeric(9, 1),
+            [1],
+            "data loss",
+        ),
+        (pa.binary(), [b"a", b"b", b"\xff"], TEXT, [2], "UTF8"),
+        (pa.string(), ["1", "{"], JSONB, [1], "invalid input syntax for type json"),
+        (pa.string(), ["x"], UUID, [0], "uuid"),
+        (pa.timestamp("ms"), pa.array([0, 2**62]), TIMESTAMP, [1], "overflow"),
+        (pa.list_(pa.list_(pa.int32())), [[[1]], [[1], [1, 2]]], array(INTEGER, 2), [1], "length"),
+        (pa.list_(pa.int32()), [[1], [1, 40_000]], array(SMALLINT), [1], "40000 not in range"),
+        (pa.struct([("a", pa.string())]), [{"a": "x"}, {"a": "\0"}], JSONB, [1], "Unicode"),
     ],
 )
-def test_the_first_row_that_does_not_fit_is_named(stored, values, type, index, reason):
-    with pytest.raises(Unreadable, match=reason) as failure:
-        typed_rows(file_of(values, stored), of(type))
-    assert failure.value.index == index
-    assert 'column "v" of type' in failure.value.reason
+def test_rows_that_do_not_fit_are_named(stored, values, type, bad, reason):
+    failure = rejected(file_of(values, stored), of(type))
+    assert [record.lower for record in failure.records] == bad
+    assert re.search(reason, failure.records[0].reason)
+    assert 'column "v" of type' in failure.records[0].reason
+
+
+def rejected(rows: pa.Table, desc: RelationDesc) -> DecodeFailed:
+    """The error about the rows that do not fit."""
+    with pytest.raises(DecodeFailed) as failure:
+        decode_run(
+            rows.num_rows,
+            lambda low, high: typed_rows(rows.slice(low, high - low), desc),
+            lambda row, failure: BadRecord.in_object("k", row, row + 1, failure.reason, unit="row"),
+        )
+    return failure.value
 
 
 def test_lengths_and_not_null_are_checked():
     rows = file_of(["ab", "abc  ", "abcd", None], pa.string())
-    with pytest.raises(Unreadable, match="too long") as failure:
-        typed_rows(rows, of(TEXT, limit=TextLimit(3)))
-    assert failure.value.index == 2
-    with pytest.raises(Unreadable, match="NOT NULL") as failure:
-        typed_rows(rows, of(TEXT, is_nullable=False))
-    assert failure.value.index == 3
+    too_long = rejected(rows, of(TEXT, limit=TextLimit(3)))
+    assert too_long.offset == 2
+    assert "too long" in str(too_long.detail)
+    missing = rejected(rows, of(TEXT, is_nullable=False))
+    assert missing.offset == 3
+    assert "NOT NULL" in str(missing.detail)
 
 
-def test_of_several_columns_the_first_row_counts():
+def test_the_rows_of_several_columns_are_in_order():
     rows = pa.table({"a": [1, 2, 2**40], "b": [1, 2**40, 1]})
     desc = RelationDesc((Column("a", INTEGER), Column("b", INTEGER)))
-    with pytest.raises(Unreadable, match='column "b"') as failure:
-        typed_rows(rows, desc)
-    assert failure.value.index == 1
+    records = rejected(rows, desc).records
+    assert [record.lower for record in records] == [1, 2]
+    assert 'column "b"' in records[0].reason
+    assert 'column "a"' in records[1].reason
 
 
 def test_how_a_schema_differs_is_said_of_every_column():

@@ -142,7 +142,7 @@ class History:
         step = payload.Step.from_payload(self.source.claim.payload)
         if decision == "skip":
             first = step.increments[0] if step.increments else Increment("a", 0, 1, 1)
-            self.source.decide(payload.skip, first.name, first.lower, first.lower + 1)
+            self.source.decide(payload.skip, [(first.name, first.lower, first.lower + 1)])
             self.skipped.add((first.name, first.lower))
         else:
             self.source.decide(

@@ -77,7 +77,7 @@ def test_a_correction_forgets_what_was_skipped_of_the_bytes_before_it(world):
     world.write("a.csv", "bad,x\nbad,y\n3,z\n")
     with pytest.raises(DecodeFailed):
         world.ingest(10)
-    decide(world, payload.skip, "a.csv", 0, 6)
+    decide(world, payload.skip, [("a.csv", 0, 6)])
     with pytest.raises(DecodeFailed):
         world.ingest(20)
     world.write("a.csv", "1,x\n2,y\n3,z\n", mode="w")

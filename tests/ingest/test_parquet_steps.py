@@ -59,7 +59,7 @@ def test_a_row_that_is_given_up_stays_given_up(files):
     files.write("a.parquet", parquet([(1, "x"), (None, "y"), (3, "z")]))
     with pytest.raises(DecodeFailed):
         files.ingest(10, FILES)
-    files.frontiers.decide("u4", lambda claim: payload.skip(claim, "a.parquet", 1, 2))
+    files.frontiers.decide("u4", lambda claim: payload.skip(claim, [("a.parquet", 1, 2)]))
     files.tick(20)
     assert files.visible(FILES) == [(1, "x", 10), (3, "z", 10)]
     assert files.skipped == [("a.parquet", 1, 2)]

@@ -116,22 +116,28 @@ def bad(partition: str, offset: int) -> list[Any]:
 
 
 SILENT = UpstreamUnavailable("silent")
+THREE_PLACES = [("a", 2), ("a", 9), ("b", 1)]
 
 
 @pytest.mark.parametrize(
     ("tasks", "expected"),
     [
-        ([bad("b", 1), bad("a", 9), bad("a", 2)], DecodeFailed("a", 2, detail="bad")),
+        ([bad("a", 2)], DecodeFailed("a", 2, detail="bad")),
+        (
+            [bad("b", 1), bad("a", 9), bad("a", 2)],
+            DecodeFailed.merged([DecodeFailed(*place, detail="bad") for place in THREE_PLACES]),
+        ),
         ([bad("a", 1), [("a", encode_failure(SILENT))]], SILENT),
     ],
-    ids=["of several", "of the whole upstream"],
+    ids=["of one record", "of several", "of the whole upstream"],
 )
-def test_the_first_bad_offset_is_the_error(
+def test_the_error_is_about_the_first_bad_offset_and_all_bad_records(
     stage: Stage, tmp_path: Path, tasks: list[Any], expected: SourceError
 ) -> None:
     with pytest.raises(type(expected)) as failure:
         stage([("a", [1])], *tasks)
     assert (failure.value.message, failure.value.detail) == (expected.message, expected.detail)
+    assert failure.value.hint == expected.hint
 
 
 def test_a_defect_of_a_task_is_no_error_of_the_source(stage: Stage) -> None:

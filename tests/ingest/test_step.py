@@ -168,8 +168,8 @@ def test_a_record_that_does_not_decode_stalls_at_its_byte_until_it_is_skipped(wo
         assert (failure.value.partition, failure.value.offset) == ("a.csv", 4)
     assert list((world.home / "lake" / "u4" / "reclocked").glob("_staging/*")) == []
     with pytest.raises(InvalidOption):
-        decide(world, payload.skip, "b.csv", 0, 4)
-    decide(world, payload.skip, "a.csv", 4, 5)
+        decide(world, payload.skip, [("b.csv", 0, 4)])
+    decide(world, payload.skip, [("a.csv", 4, 5)])
     world.tick(30)
     assert world.visible() == [(1, "x", 10), (3, "z", 10)]
     assert world.mapping() == [("a.csv", 10, 14)]
@@ -219,7 +219,7 @@ def test_an_object_that_changed_after_it_was_published_stalls_until_it_is_set_as
             world.ingest(at)
     assert world.payload()["phase"] == "probing"
     assert world.visible() == [(1, "x", 10), (2, "y", 10)]
-    decide(world, payload.skip, "a.csv", failure.value.offset, failure.value.offset + 1)
+    decide(world, payload.skip, [("a.csv", failure.value.offset, failure.value.offset + 1)])
     world.tick(40)
     assert world.visible() == [(1, "x", 10), (2, "y", 10), (5, "q", 20)]
     world.write("a.csv", "1,x\n2,y\n3,z\n4,u\n", mode="w")
@@ -284,7 +284,7 @@ def test_an_audit_does_not_speak_for_what_was_decided_meanwhile(world):
     world.ingest(10)
     case = open_audit(EVENTS, "driver", frontiers=world.frontiers, lake=world.lake)
     assert case is not None
-    decide(world, payload.skip, "a.csv", 0, 1)
+    decide(world, payload.skip, [("a.csv", 0, 1)])
     with pytest.raises(ClaimConflict):
         conclude_audit(case, failed=(), report={})
     world.tick(20)
@@ -360,7 +360,7 @@ def test_a_decision_that_comes_while_the_rows_are_being_committed_loses_to_the_c
 
     def decided_and_staged_again():
         monkeypatch.undo()
-        decide(world, payload.skip, "a.csv", 0, 1)
+        decide(world, payload.skip, [("a.csv", 0, 1)])
         claim = world.frontiers.get("u4").claim
         world.frontiers.amend("u4", claim, claim.payload, lease_ms=0)
         assert world.ingest(20, owner="second").rows == 1
@@ -416,7 +416,7 @@ def test_a_claim_says_all_that_is_needed_to_go_on(world):
     world.write("a.csv", "1,x\nbad,y\n")
     with pytest.raises(DecodeFailed):
         world.ingest(10)
-    decide(world, payload.skip, "a.csv", 4, 5)
+    decide(world, payload.skip, [("a.csv", 4, 5)])
     world.ingest(20)
     stored = world.payload()
     step = Step.from_payload(stored)

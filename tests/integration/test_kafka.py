@@ -128,7 +128,7 @@ def test_what_retention_took_before_it_was_read_is_a_definite_error_until_it_is_
         assert (failure.value.partition, failure.value.offset) == ("0", 2)
         assert failure.value.hint == "ALTER SOURCE … SKIP '0' FROM 2 TO 4 gives them up"
     assert world.visible(source) == [("a", 10), ("b", 10)]
-    decide(world, payload.skip, "0", 2, 4)
+    decide(world, payload.skip, [("0", 2, 4)])
     world.tick(40)
     assert world.visible(source) == [("a", 10), ("b", 10), ("e", 20)]
     assert world.mapping(source) == [(0, 10, 2), (0, 20, 3)]
@@ -150,7 +150,7 @@ def test_what_retention_takes_while_it_is_claimed_is_found_out(kafka, open_world
     with pytest.raises(UpstreamChanged, match="no longer has offset 0"):
         world.ingest(10, source)
     monkeypatch.undo()
-    decide(world, payload.skip, "0", 0, 2)
+    decide(world, payload.skip, [("0", 0, 2)])
     world.tick(20)
     assert world.visible(source) == [("c", 10)]
 
@@ -269,7 +269,7 @@ def test_a_bad_message_stalls_at_its_offset_until_it_is_skipped(
     kafka.send(topic, [good, good, bad, good], 1)
     with pytest.raises(DecodeFailed, match=f'offset 2 of partition 1 of topic "{topic}" does'):
         world.ingest(10, source)
-    decide(world, payload.skip, "1", 2, 3)
+    decide(world, payload.skip, [("1", 2, 3)])
     world.tick(20)
     assert len(world.visible(source)) == 3
     assert world.mapping(source) == [(1, 10, 4)]
@@ -397,7 +397,7 @@ def test_a_message_that_an_upsert_cannot_use_is_a_definite_error(kafka, open_wor
     kafka.send(topic, [(b"a", b'{"n":1}'), (key, value), (b"b", None)])
     with pytest.raises(DecodeFailed, match=f'offset 1 of partition 0 of topic "{topic}"'):
         world.ingest(10, source)
-    decide(world, payload.skip, "0", 1, 2)
+    decide(world, payload.skip, [("0", 1, 2)])
     world.tick(20)
     assert rows_at(world, source, 10) == [("a", 1, None)]
 

@@ -186,7 +186,7 @@ def test_what_retention_took_is_a_definite_error_until_it_is_given_up(kinesis, o
         assert (failure.value.partition, failure.value.offset) == ("0", a + 1)
         statement = f"ALTER SOURCE … SKIP '0' FROM {a + 1} TO {c}"
         assert failure.value.hint.startswith(f"{statement} gives them up")
-    decide(world, payload.skip, "0", a + 1, c)
+    decide(world, payload.skip, [("0", a + 1, c)])
     world.tick(40)
     assert world.visible(source) == [("a", 10), ("c", 20)]
 
@@ -392,7 +392,7 @@ def test_a_record_that_does_not_decode_is_named_and_can_be_given_up(kinesis, ope
     with pytest.raises(DecodeFailed, match=str(b)) as failure:
         world.ingest(10, source)
     assert (failure.value.partition, failure.value.offset) == ("0", b)
-    decide(world, payload.skip, "0", b, b + 1)
+    decide(world, payload.skip, [("0", b, b + 1)])
     world.tick(20)
     assert [row[:4] for row in world.visible(source)] == [
         (1, "key", 0, str(a)),

@@ -102,7 +102,7 @@ def test_as_many_as_the_service_keeps_are_heard_and_one_more_is_an_error(heard):
             world.ingest(at, source)
     lower, upper = (int(word) for word in failure.value.detail.split()[-3::2])
     assert (failure.value.partition, lower) == ("4", newest * 100 + 100)
-    world.frontiers.decide("u4", lambda found: payload.skip(found, "4", lower, upper))
+    world.frontiers.decide("u4", lambda found: payload.skip(found, [("4", lower, upper)]))
     world.tick(60)
     assert [time for _, time in world.visible(source)].count(40) == CACHE
 
@@ -141,7 +141,7 @@ def test_what_was_heard_is_durable_before_it_is_bound(heard, monkeypatch):
     claim = world.frontiers.get("u4").claim
     world.frontiers.amend("u4", claim, claim.payload, lease_ms=0)
     with pytest.raises(InvalidOption, match="read once"):
-        world.frontiers.decide("u4", lambda found: payload.skip(found, "4", 0, 10**19))
+        world.frontiers.decide("u4", lambda found: payload.skip(found, [("4", 0, 10**19)]))
     world.tick(30)
     assert world.visible(source) == [('"a"', 20)]
 

@@ -17,7 +17,12 @@ from reclock.sql.names import QualifiedName, SessionNames
 from reclock.sql.planning.registry import Skipped
 from reclock.sql.queries.views import expand
 from reclock.sql.statements.objects.plan import Drop, Rename
-from reclock.sql.statements.sources.alter_plan import RetrySource, SkipRange, WaiveCheck
+from reclock.sql.statements.sources.alter_plan import (
+    RetrySource,
+    SkipOffsets,
+    SkippedPart,
+    WaiveCheck,
+)
 from reclock.sql.statements.sources.plan import CreateSource
 from reclock.sql.statements.views.plan import CreateIndex, CreateView
 
@@ -420,10 +425,21 @@ def test_decisions_about_a_source(world: World) -> None:
     id, name = world.item("flights").id, QualifiedName("reclock", "public", "flights")
     assert world.plan("ALTER SOURCE flights RETRY") == RetrySource(id, name)
     assert world.plan("ALTER SOURCE flights WAIVE 'x y'") == WaiveCheck(id, name, "x y")
-    assert world.plan("ALTER SOURCE flights SKIP 'a.csv'") == SkipRange(id, name, "a.csv")
-    assert world.plan("ALTER SOURCE flights SKIP 'a.csv' FROM 3 TO 9") == SkipRange(
-        id, name, "a.csv", 3, 9
-    )
+    skips = {
+        "'a.csv'": [SkippedPart("a.csv")],
+        "'a.csv' FROM 3 TO 9": [SkippedPart("a.csv", 3, 9)],
+        "'a' FROM 3 TO 9, FROM 12 TO 13, 'b', 'c' FROM 0 TO 1": [
+            SkippedPart("a", 3, 9),
+            SkippedPart("a", 12, 13),
+            SkippedPart("b"),
+            SkippedPart("c", 0, 1),
+        ],
+        "'a' FROM 3 TO 9, 'a' FROM 3 TO 9": [SkippedPart("a", 3, 9)],
+    }
+    for text, parts in skips.items():
+        assert world.plan(f"ALTER SOURCE flights SKIP {text}") == SkipOffsets(
+            id, name, tuple(parts)
+        )
 
 
 def test_a_renamed_source_is_read_by_its_views_as_before(world: World) -> None:

@@ -95,6 +95,7 @@ REFUSED = {
     "ALTER SOURCE nothing RETRY": ("42P01", "does not exist"),
     "ALTER SOURCE flights RENAME TO weather": ("42P07", "already exists"),
     "ALTER SOURCE flights SKIP 'a' FROM 5 TO 5": ("22023", "cannot skip"),
+    "ALTER SOURCE flights SKIP 'b', 'a' FROM 1 TO 5, FROM 7 TO 5": ("22023", "cannot skip from 7"),
     "ALTER SOURCE flights WAIVE ''": ("22023", "cannot be empty"),
     "SHOW SOURCES IN CLUSTER default": ("42601", "takes no IN CLUSTER"),
     "SHOW SOURCES FROM nowhere": ("3F000", 'schema "nowhere" does not exist'),

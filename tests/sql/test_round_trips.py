@@ -182,6 +182,9 @@ STATEMENTS: dict[str, str] = {
     "ALTER SOURCE s RESTART 'a/b.csv'": "AlterSourceRestartStatement",
     "ALTER SOURCE s SKIP 'x/y.csv' FROM 3 TO 9": "AlterSourceSkipStatement",
     "ALTER SOURCE s SKIP 'x/y.csv'": "AlterSourceSkipStatement",
+    "ALTER SOURCE s SKIP 'x' FROM 3 TO 9, FROM 12 TO 13, 'y', 'z' FROM 0 TO 1": (
+        "AlterSourceSkipStatement"
+    ),
     (
         "CREATE SOURCE s FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' COMPRESSION GZIP "
         "FORMAT TEXT"

@@ -36,6 +36,7 @@ CREATE INDEX i IN CLUSTER other ON delays (carrier)
 CREATE INDEX ON delays (flights % 10, (upper(carrier)), delay)
 DROP SOURCE IF EXISTS flights, weather CASCADE
 ALTER SOURCE flights SKIP 'a.csv' FROM 3 TO 9
+ALTER SOURCE flights SKIP 'a.csv' FROM 3 TO 9, FROM 12 TO 20, 'b.csv', 'c.csv' FROM 0 TO 1
 ALTER SOURCE flights RENAME TO trips
 ALTER SOURCE flights SET (RETAIN HISTORY FOR '2h')
 SHOW INDEXES FROM delays IN CLUSTER default WHERE key_name = 'x'

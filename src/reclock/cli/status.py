@@ -107,7 +107,9 @@ def _last_work(object: ObjectOverview) -> str:
 def _problem(object: ObjectOverview) -> Text:
     """The error of an object, and the statements that end it."""
     lines = [f"{object.name}: {object.error or object.status}"]
-    lines += [f"  detail: {object.detail}"] if object.detail else []
+    if object.detail:
+        first, *further = object.detail.split("\n")
+        lines += [f"  detail: {first}", *(f"    {line}" for line in further)]
     lines += [f"  hint: {object.hint}"] if object.hint else []
     lines += [f"  {way.statement};  -- {way.follows}" for way in object.ways_out]
     return Text("\n".join(lines), "red")

@@ -16,8 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import pyarrow as pa
+from confluent_kafka import Message
 
 from reclock.algebra.relations import RelationDesc
 from reclock.connectors.connector import (
@@ -41,6 +43,7 @@ from reclock.errors import (
     UpstreamReplaced,
     UpstreamUnavailable,
 )
+from reclock.formats.bad_records import decoded_in_turn
 from reclock.formats.envelope import changes
 from reclock.reclocking.frontiers import Partition
 from reclock.reclocking.transactions import Missing, Stretch, caught_up, cut
@@ -276,11 +279,15 @@ class Debezium:
         dropped, base = set(task.dropped), task.piece.incarnation.base
         name, desc = self._topics.name(task.table), self.outputs[task.table]
         partition = f"{name}/{task.piece.partition}"
-        for messages in self._topics.topic(name).messages(task.piece):
+
+        def decode(messages: Sequence[Message]) -> pa.Table:
             values = {base + message.offset(): message.value() for message in messages}
             offsets = [offset for offset in values if offset not in dropped]
             fresh_values = [values[offset] for offset in offsets]
-            rows = changes(fresh_values, self.format, desc, partition=partition, offsets=offsets)
+            return changes(fresh_values, self.format, desc, partition=partition, offsets=offsets)
+
+        batches = self._topics.topic(name).messages(task.piece)
+        for rows in decoded_in_turn(partial(decode, messages) for messages in batches):
             yield task.table, rows
 
 

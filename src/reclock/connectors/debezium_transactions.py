@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from reclock.definitions.formats import Format
 from reclock.errors import DecodeFailed
 from reclock.formats.envelope import event_of
+from reclock.formats.values import Unreadable
 from reclock.reclocking.transactions import Event, TransactionEnd
 
 
@@ -16,7 +18,7 @@ def transaction_end(
 ) -> TransactionEnd | None:
     """The transaction that an entry of the transaction topic ends, with the number of its events in
     each of the ``outputs``; None if it ends none. Raises ``DecodeFailed``."""
-    entry = event_of(value, format, partition, offset)
+    entry = _event_of(value, format, partition, offset)
     try:
         if entry is None or entry["status"] != "END":
             return None
@@ -33,7 +35,7 @@ def transaction_end(
 
 def event_at(value: bytes | None, format: Format, partition: str, offset: int) -> Event:
     """The event of a table, with its transaction. Raises ``DecodeFailed``."""
-    document = event_of(value, format, partition, offset)
+    document = _event_of(value, format, partition, offset)
     transaction = document.get("transaction") if document is not None else None
     if transaction is None:
         return Event(offset)
@@ -42,6 +44,17 @@ def event_at(value: bytes | None, format: Format, partition: str, offset: int) -
     except (KeyError, TypeError, ValueError) as error:
         detail = "its transaction is not Debezium's"
         raise DecodeFailed(partition, offset, detail=detail, unit="offset") from error
+
+
+def _event_of(
+    value: bytes | None, format: Format, partition: str, offset: int
+) -> Mapping[str, Any] | None:
+    try:
+        return event_of(value, format)
+    except Unreadable as failure:
+        raise DecodeFailed(
+            partition, offset, detail=failure.reason, unit="offset", remedy=failure.remedy
+        ) from failure
 
 
 def _stem(id: str) -> str:

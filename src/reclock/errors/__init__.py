@@ -6,6 +6,7 @@ A module an area; all are imported from here.
 
 from reclock.errors.catalog import *  # noqa: F403
 from reclock.errors.consensus import *  # noqa: F403
+from reclock.errors.decoding import *  # noqa: F403
 from reclock.errors.extras import *  # noqa: F403
 from reclock.errors.files import *  # noqa: F403
 from reclock.errors.names import quoted_name as quoted_name

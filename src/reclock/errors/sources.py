@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar, TypeVar
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import TypeVar
 
 from reclock.errors.names import quoted_name
 from reclock.errors.root import ReclockError
@@ -13,15 +14,35 @@ _UNNAMED = "ALTER SOURCE …"
 """How hints begin a statement where the source's name is not known."""
 
 
-def skip_statement(partition: str, lower: int, upper: int) -> str:
-    """The decision that gives up what has one of these offsets, for a hint."""
-    return f"{decision('SKIP', partition)} FROM {lower} TO {upper}"
+def skip_statement(*ranges: tuple[str, int, int]) -> str:
+    """The decision that gives up what has one of the offsets of these ranges, each of a partition,
+    for a hint."""
+    return f"{_UNNAMED} SKIP {skipped_parts(ranges)}"
+
+
+def skipped_parts(ranges: Iterable[tuple[str, int, int]]) -> str:
+    """The ranges as SKIP lists them, in order. A partition is named once for the ranges of it that
+    follow each other, and adjacent ranges are one."""
+    joined: list[tuple[str, int, int]] = []
+    for partition, lower, upper in ranges:
+        if joined and joined[-1][0] == partition and joined[-1][2] == lower:
+            joined[-1] = (partition, joined[-1][1], upper)
+        else:
+            joined.append((partition, lower, upper))
+    texts = []
+    for partition, group in groupby(joined, key=lambda range: range[0]):
+        parts = [f"FROM {lower} TO {upper}" for _, lower, upper in group]
+        texts.append(f"{_quoted(partition)} {', '.join(parts)}")
+    return ", ".join(texts)
 
 
 def decision(verb: str, partition: str) -> str:
     """The decision about a whole partition, for a hint."""
-    quoted = partition.replace("'", "''")
-    return f"{_UNNAMED} {verb} '{quoted}'"
+    return f"{_UNNAMED} {verb} {_quoted(partition)}"
+
+
+def _quoted(partition: str) -> str:
+    return "'" + partition.replace("'", "''") + "'"
 
 
 def hint_about(source: str, hint: str) -> str:
@@ -156,105 +177,6 @@ class BackfillRefused(ReclockError):
             f"source {quoted_name(source)} cannot be backfilled: {reason}", detail=detail, hint=hint
         )
         self.source = source
-
-
-class DecodeFailed(SourceError):
-    """A record is not of the declared format. Names the partition and the offset of the record,
-    which counts in ``unit``."""
-
-    sqlstate = "22P02"
-
-    def __init__(
-        self,
-        partition: str,
-        offset: int,
-        *,
-        detail: str,
-        unit: str = "byte",
-        message: str | None = None,
-        hint: str | None = None,
-        remedy: str | None = None,
-    ) -> None:
-        """``remedy`` is what a person can do so that the same record decodes. Objects can be
-        corrected."""
-        if remedy is None and unit in ("byte", "row"):
-            remedy = "correct the object"
-        retry = f"{remedy} and ALTER SOURCE … RETRY; or " if remedy is not None else ""
-        skip = skip_statement(partition, offset, offset + 1)
-        super().__init__(
-            message or f'record at {unit} {offset} of "{partition}" does not decode',
-            detail=detail,
-            hint=hint or f"{retry}give the record up with {skip}",
-        )
-        self.partition, self.offset, self.unit = partition, offset, unit
-
-
-class ObjectRejected(DecodeFailed):
-    """An object cannot be read at all. It is given up as a whole, or replaced."""
-
-    part: ClassVar[str]
-    """What of the object is wrong."""
-
-
-class HeaderMismatch(ObjectRejected):
-    """The header of a CSV object does not have the columns of the source. Nothing of the object is
-    read."""
-
-    part = "the header"
-
-    def __init__(self, partition: str, *, detail: str) -> None:
-        super().__init__(
-            partition,
-            0,
-            detail=detail,
-            message=f'header of "{partition}" does not match the columns of the source',
-            hint=(
-                "correct the header and ALTER SOURCE … RETRY; or create the source with the "
-                "columns of the header; or give the whole object up with "
-                f"{decision('SKIP', partition)}"
-            ),
-        )
-
-
-class SchemaMismatch(ObjectRejected):
-    """A Parquet file does not have the columns of the source, or has them with other types. Nothing
-    of the file is read."""
-
-    part = "the schema"
-
-    def __init__(self, partition: str, *, detail: str) -> None:
-        super().__init__(
-            partition,
-            0,
-            detail=detail,
-            unit="row",
-            message=f'schema of "{partition}" does not match the columns of the source',
-            hint=(
-                "replace the object and ALTER SOURCE … RETRY; or create the source with the "
-                "columns of the object; or give the whole object up with "
-                f"{decision('SKIP', partition)}"
-            ),
-        )
-
-
-class ParquetUnreadable(ObjectRejected):
-    """An object is no Parquet file, is cut off or damaged, or is written in a way that cannot be
-    read. Nothing of it is read."""
-
-    part = "the content"
-
-    def __init__(self, partition: str, *, detail: str) -> None:
-        super().__init__(
-            partition,
-            0,
-            detail=detail,
-            unit="row",
-            message=f'object "{partition}" cannot be read as a Parquet file',
-            hint=(
-                "replace the object and ALTER SOURCE … RETRY; or give the whole object up with "
-                f"{decision('SKIP', partition)}"
-            ),
-        )
 
 
 class AuditFailed(SourceError):

@@ -24,9 +24,9 @@ Schemas = Callable[[int], str]
 
 def read(values: Sequence[bytes], reader: str, schemas: Schemas) -> list[Any]:
     """The value of every message; without a ``reader``, as its writer wrote it. Raises
-    ``Unreadable`` for the first message that cannot be read."""
+    ``Unreadable`` if one cannot be read."""
     reader_schema, writers, rows = parsed(reader) if reader else None, {}, []
-    for index, value in enumerate(values):
+    for value in values:
         try:
             id = schema_id(value)
             if id not in writers:
@@ -37,11 +37,11 @@ def read(values: Sequence[bytes], reader: str, schemas: Schemas) -> list[Any]:
             if stream.tell() != len(value):
                 raise ValueError(f"{len(value) - stream.tell()} bytes are left after the value")
         except InvalidOption as error:
-            raise Unreadable(index, f"{error.message}: {error.detail}") from error
+            raise Unreadable(f"{error.message}: {error.detail}") from error
         except UnknownSchema as error:
-            raise Unreadable(index, str(error), remedy=REGISTER_AGAIN) from error
+            raise Unreadable(str(error), remedy=REGISTER_AGAIN) from error
         except _BAD as error:
-            raise Unreadable(index, str(error) or type(error).__name__) from error
+            raise Unreadable(str(error) or type(error).__name__) from error
     return rows
 
 

@@ -1,8 +1,8 @@
 """Decodes whole records into typed Arrow columns, with Arrow's readers. A value that does not fit
 is an error, never NULL.
 
-Usually this is one call into C++ for a whole buffer. Only if that fails are records decoded one by
-one: bisection finds the first bad one, and the error names its byte.
+Usually this is one call into C++ for a whole buffer. Only if that fails are parts of it decoded
+again, to find the bad records; the error names their bytes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import partial
-from itertools import islice
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,10 +23,12 @@ from reclock.algebra.textual.description import TextualType
 from reclock.collections.schema import arrow_schema
 from reclock.collections.text_lengths import within_limit
 from reclock.definitions.formats import BytesFormat, CsvFormat, JsonFormat, LineFormat, TextFormat
-from reclock.errors import DecodeFailed, InvalidJson, ReclockError
+from reclock.errors import BadRecord, InvalidJson, ReclockError
 from reclock.formats.arrow_messages import INVALID, TOO_PRECISE, invalid_value, reason_of
+from reclock.formats.bad_records import decoded_in_turn, search
 from reclock.formats.composites import of_documents, of_texts
 from reclock.formats.records import BYTE_ORDER_MARK, quote_of, record_ends
+from reclock.formats.values import Unreadable
 
 _BLANK = re.compile(rb"^[ \t\r]*$", re.MULTILINE)
 _NO_OBJECT = re.compile(rb"^[ \t\r]*+(?!\{.*\}[ \t\r]*$|$)", re.MULTILINE)
@@ -58,8 +59,8 @@ def decode(
     byte ``offset`` of the object ``key``.
 
     ``header`` has the order of the fields in a CSV record; None means the order of ``desc``. A
-    record with a byte of ``skips`` is left out. Raises ``DecodeFailed`` for the first record that
-    does not have the format, or does not fit the columns.
+    record with a byte of ``skips`` is left out. Raises ``DecodeFailed`` for the records that do
+    not have the format, or do not fit the columns: for the first ``FOUND_RECORDS``.
     """
     mark = len(BYTE_ORDER_MARK) if offset == 0 and buffer.startswith(BYTE_ORDER_MARK) else 0
     buffer, offset = buffer[mark:], offset + mark
@@ -76,10 +77,12 @@ def decode(
         runs = _joined(remaining)
     else:
         runs = [(offset, offset + len(buffer))] if buffer else []
-    tables = [
-        _decode_run(buffer[start - offset : end - offset], format, desc, header, key, start)
+    tables = decoded_in_turn(
+        partial(
+            _decode_run, buffer[start - offset : end - offset], format, desc, header, key, start
+        )
         for start, end in runs
-    ]
+    )
     return pa.concat_tables([arrow_schema(desc, with_updates=False).empty_table(), *tables])
 
 
@@ -94,11 +97,6 @@ def _joined(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return joined
 
 
-class _Undecodable(ValueError):
-    """A buffer has a record that does not have the format. The text is the reason, for the first
-    such record."""
-
-
 def _decode_run(
     run: bytes,
     format: LineFormat,
@@ -108,33 +106,39 @@ def _decode_run(
     offset: int,
 ) -> pa.Table:
     try:
-        return _decode(run, format, desc, header)
-    except _Undecodable as failure:
+        return decode_records(run, format, desc, header)
+    except Unreadable as failure:
         ends = [int(end) for end in record_ends(run, quote_of(format))]
         starts = [0, *ends[:-1]]
-        low, high = 0, len(starts)  # the first bad record is in [low, high)
-        reason = str(failure)
-        while high - low > 1:
-            middle = (low + high) // 2
-            try:
-                _decode(run[starts[low] : ends[middle - 1]], format, desc, header)
-                low = middle
-            except _Undecodable as earlier:
-                high, reason = middle, str(earlier)
-        record = run[starts[low] : ends[low]]
-        reason = _failure(record, format, desc, header) or reason
-        reason = _with_digits(reason, record, format, desc, header)
-        if reason.startswith(INVALID):
-            guilty = (
-                column
-                for column in desc.columns
-                if (_failure(record, format, RelationDesc((column,)), header) or "").endswith(
-                    reason
-                )
-            )
-            for column in islice(guilty, 1):
-                reason = f'column "{column.name}" of type {column.sql_type}: {reason}'
-        raise DecodeFailed(key, offset + starts[low], detail=reason) from failure
+
+        def attempt(low: int, high: int) -> pa.Table:
+            return decode_records(run[starts[low] : ends[high - 1]], format, desc, header)
+
+        def bad_record(index: int, failure: Unreadable) -> BadRecord:
+            start, end = starts[index], ends[index]
+            reason = _reason(failure.reason, run[start:end], format, desc, header)
+            return BadRecord.in_object(key, offset + start, offset + end, reason)
+
+        raise search(len(ends), attempt, failure, bad_record) from failure
+
+
+def _reason(
+    reason: str,
+    record: bytes,
+    format: LineFormat,
+    desc: RelationDesc,
+    header: Sequence[str] | None,
+) -> str:
+    """The reason why a record does not decode, with the column and the value that Arrow does not
+    name."""
+    reason = _with_digits(reason, record, format, desc, header)
+    if not reason.startswith(INVALID):
+        return reason
+    for column in desc.columns:
+        failure = _failure(record, format, RelationDesc((column,)), header) or ""
+        if failure.endswith(reason):
+            return f'column "{column.name}" of type {column.sql_type}: {reason}'
+    return reason
 
 
 def _with_digits(
@@ -160,16 +164,17 @@ def _failure(
 ) -> str | None:
     """Why one record cannot be decoded, or None."""
     try:
-        _decode(record, format, desc, header)
-    except _Undecodable as failure:
+        decode_records(record, format, desc, header)
+    except Unreadable as failure:
         return str(failure)
     return None
 
 
-def _decode(
+def decode_records(
     run: bytes, format: LineFormat, desc: RelationDesc, header: Sequence[str] | None
 ) -> pa.Table:
-    """``run`` as rows of ``desc``. Raises ``_Undecodable``."""
+    """The records of ``run`` as rows of ``desc``, in order. Raises ``Unreadable`` if one does not
+    have the format, or does not fit the columns."""
     schema = arrow_schema(desc, with_updates=False)
     if not run:
         return schema.empty_table()
@@ -189,9 +194,9 @@ def _decode(
             others = tuple(column for column in desc.columns if column.name not in documents)
             table = _read_moments(run, format, RelationDesc(others), header)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError) as error:
-        raise _Undecodable(reason_of(str(error), desc, header)) from error
+        raise Unreadable(reason_of(str(error), desc, header)) from error
     except InvalidJson as error:
-        raise _Undecodable(f"{error}: {error.detail}" if error.detail else str(error)) from error
+        raise Unreadable(f"{error}: {error.detail}" if error.detail else str(error)) from error
     columns = []
     for column, field in zip(desc.columns, schema, strict=True):
         try:
@@ -211,14 +216,12 @@ def _decode(
             if column.type.is_float and pc.any(pc.is_inf(values)).as_py():
                 _check_infinite(run, format, desc, header, column)
         except (pa.ArrowInvalid, ValueError, ReclockError) as error:
-            raise _Undecodable(
+            raise Unreadable(
                 f'column "{column.name}" of type {column.sql_type}: '
                 f"{invalid_value(str(error)) or str(error).split(': expected')[0]}"
             ) from error
         if values.null_count and not column.is_nullable:
-            raise _Undecodable(
-                f'column "{column.name}": null value violates its NOT NULL constraint'
-            )
+            raise Unreadable(f'column "{column.name}": null value violates its NOT NULL constraint')
         columns.append(values)
     return pa.table(columns, schema=schema)
 
@@ -289,7 +292,7 @@ def _elements(items: Sequence[str | None], type: ScalarType, is_json: bool) -> p
         for item in items
     ]
     run = "".join(f"{line}\n" for line in lines).encode()
-    table = _decode(run, format, RelationDesc((Column("element", type),)), None)
+    table = decode_records(run, format, RelationDesc((Column("element", type),)), None)
     return table["element"].combine_chunks()
 
 

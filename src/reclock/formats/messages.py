@@ -7,9 +7,7 @@ record, which is checked first; so row ``i`` is message ``i``.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -26,10 +24,11 @@ from reclock.definitions.formats import (
     SchemaFormat,
     TextFormat,
 )
-from reclock.errors import DecodeFailed
+from reclock.errors import BadRecord
 from reclock.formats import avro, protobuf
 from reclock.formats.avro_schemas import inline_references
-from reclock.formats.decode import decode
+from reclock.formats.bad_records import decode_run
+from reclock.formats.decode import decode_records
 from reclock.formats.protobuf_schemas import compiled
 from reclock.formats.records import quote_of, record_ends
 from reclock.formats.schema_registry import schema
@@ -43,92 +42,84 @@ def decode_messages(
     *,
     partition: str,
     offsets: Sequence[int],
+) -> pa.Table:
+    """As ``message_rows``. Raises ``DecodeFailed`` with the offsets of the messages that do not have
+    the format, or do not fit the columns."""
+    return decode_run(
+        len(values),
+        lambda low, high: message_rows(values[low:high], format, desc),
+        bad_message(partition, offsets),
+    )
+
+
+def bad_message(
+    partition: str, offsets: Sequence[int], container: str | None = None
+) -> Callable[[int, Unreadable], BadRecord]:
+    """What describes a bad one of the messages at these offsets. ``container`` is the partition in
+    words."""
+
+    def bad(index: int, failure: Unreadable) -> BadRecord:
+        at, reason = offsets[index], failure.reason
+        named = container or f'"{partition}"'
+        return BadRecord(partition, at, at + 1, reason, "offset", named, failure.remedy)
+
+    return bad
+
+
+def message_rows(
+    values: Sequence[bytes | None],
+    format: Format,
+    desc: RelationDesc,
+    *,
     may_lack_values: bool = False,
 ) -> pa.Table:
     """A row of ``desc`` for every message, in order. A message without a value becomes NULLs, if
     ``may_lack_values`` allows that.
 
-    Raises ``DecodeFailed`` with the offset of the first message that does not have the format, or
-    does not fit the columns.
+    Raises ``Unreadable`` if a message does not have the format, or does not fit the columns.
     """
-
-    def failed(index: int, detail: str, remedy: str | None = None) -> DecodeFailed:
-        return DecodeFailed(partition, offsets[index], detail=detail, unit="offset", remedy=remedy)
-
     present = [i for i, value in enumerate(values) if value is not None]
     messages = [value for value in values if value is not None]
     if len(present) < len(values):
         required = [column.name for column in desc.columns if not column.is_nullable]
         if required and not may_lack_values:
-            missing = next(i for i, value in enumerate(values) if value is None)
-            # an earlier one may be bad
-            decode_messages(
-                messages[:missing], format, desc, partition=partition, offsets=offsets[:missing]
-            )
-            raise failed(
-                missing, f'column "{required[0]}": null value violates its NOT NULL constraint'
-            )
-        rows = decode_messages(
-            messages, format, desc, partition=partition, offsets=[offsets[i] for i in present]
-        )
+            raise Unreadable(f'column "{required[0]}": null value violates its NOT NULL constraint')
+        rows = message_rows(messages, format, desc)
         places = np.full(len(values), -1)
         places[present] = np.arange(len(present))
         return rows.take(pa.array(places, mask=places < 0))
     if isinstance(format, SchemaFormat):
-        try:
-            return typed_table(records(messages, format, desc), desc)
-        except Unreadable as unreadable:
-            raise failed(unreadable.index, unreadable.reason, unreadable.remedy) from unreadable
+        return typed_table(records(messages, format, desc), desc)
     if not isinstance(format, CsvFormat | JsonFormat):
-        return pa.table(
-            [_plain(messages, format, desc.columns[0], failed)],
-            schema=arrow_schema(desc, with_updates=False),
-        )
-    return _decode_lines(messages, format, desc, partition, failed)
+        column = _plain(messages, format, desc.columns[0])
+        return pa.table([column], schema=arrow_schema(desc, with_updates=False))
+    return _line_rows(messages, format, desc)
 
 
-def _decode_lines(
-    messages: Sequence[bytes],
-    format: CsvFormat | JsonFormat,
-    desc: RelationDesc,
-    partition: str,
-    failed: Callable[[int, str], DecodeFailed],
+def _line_rows(
+    messages: Sequence[bytes], format: CsvFormat | JsonFormat, desc: RelationDesc
 ) -> pa.Table:
     """The rows of messages of one record each, decoded as the lines of one object."""
-    bad = next(
-        (
-            (i, reason)
-            for i, message in enumerate(messages)
-            if (reason := _unfit(message, format)) is not None
-        ),
-        None,
-    )
-    readable = messages if bad is None else messages[: bad[0]]
+    for message in messages:
+        if (reason := _unfit(message, format)) is not None:
+            raise Unreadable(reason)
     lines = (
-        [message.replace(b"\n", b"\t") if b"\n" in message else message for message in readable]
+        [message.replace(b"\n", b"\t") if b"\n" in message else message for message in messages]
         if _is_json(format)
-        else readable
+        else messages
     )
-    try:
-        table = decode(
-            b"".join(line + b"\n" for line in lines), format, desc, key=partition, offset=0
-        )
-    except DecodeFailed as failure:
-        starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
-        raise failed(bisect_right(starts, failure.offset) - 1, failure.detail or "") from failure
-    if bad is not None:
-        raise failed(*bad)
+    run = b"".join(line + b"\n" for line in lines)
+    table = decode_records(run, format, desc, None)
     if table.num_rows != len(lines):
-        guilty = next(i for i, line in enumerate(lines) if _rows(line, format, desc) != 1)
-        raise failed(guilty, "it does not hold exactly one record")
+        raise Unreadable("it does not hold exactly one record")
     return table
 
 
 def records(
     values: Sequence[bytes], format: SchemaFormat, desc: RelationDesc
 ) -> Sequence[Mapping[str, Any]]:
-    """The fields of every value by name; for documents, the one column. Raises ``Unreadable`` for
-    the first message that cannot be read."""
+    """The fields of every value by name; for documents, the one column. Raises ``Unreadable`` if
+    a message cannot be read."""
     if isinstance(format, AvroFormat):
         rows = avro.read(values, format.schema, written_by(format))
         return [{desc.names[0]: text(value)} for value in rows] if format.is_document else rows
@@ -185,27 +176,11 @@ def _unfit(value: bytes, format: CsvFormat | JsonFormat) -> str | None:
     return None if list(ends) == [len(value) + 1] else "it does not hold exactly one record"
 
 
-def _rows(line: bytes, format: CsvFormat | JsonFormat, desc: RelationDesc) -> int:
-    rows: int = decode(line + b"\n", format, desc, key="", offset=0).num_rows
-    return rows
-
-
-def _plain(
-    values: Sequence[bytes],
-    format: Format,
-    column: Column,
-    failed: Callable[[int, str], DecodeFailed],
-) -> pa.Array:
+def _plain(values: Sequence[bytes], format: Format, column: Column) -> pa.Array:
     if not isinstance(format, TextFormat):
         return pa.array(values, pa.binary())
     try:
-        return limited(pa.array(values, pa.binary()).cast(pa.string()), column)
-    except Unreadable as unreadable:
-        raise failed(unreadable.index, unreadable.reason) from unreadable
-    except pa.ArrowInvalid:
-        for i, value in enumerate(values):
-            try:
-                value.decode()
-            except UnicodeDecodeError as error:
-                raise failed(i, f"it is not UTF-8: {error.reason}") from error
-        raise
+        texts = pa.array([value.decode() for value in values], pa.string())
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"it is not UTF-8: {error.reason}") from error
+    return limited(texts, column)

@@ -206,53 +206,22 @@ def _stored(arrow_type: pa.DataType) -> pa.DataType:
 
 def typed_rows(rows: pa.Table, desc: RelationDesc) -> pa.Table:
     """``rows``, whose columns ``mismatch`` accepts, as rows of ``desc``, in order. Raises
-    ``Unreadable`` for the first one that does not fit."""
-    arrays, failures = [], []
-    for column in desc.columns:
-        values = rows[column.name].combine_chunks()
-        try:
-            arrays.append(_column_values(values, column))
-        except Unreadable as failure:
-            failures.append(failure)
-    if failures:
-        raise min(failures, key=lambda failure: failure.index)
+    ``Unreadable`` if one does not fit."""
+    arrays = [_column_values(rows[column.name].combine_chunks(), column) for column in desc.columns]
     return pa.table(arrays, schema=arrow_schema(desc, with_updates=False))
 
 
 def _column_values(values: pa.Array, column: Column) -> pa.Array:
     try:
         converted = _converted(values, column.type)
-    except _CONVERSION_ERRORS:
-        raise _first_failure(values, column) from None
+    except _CONVERSION_ERRORS as error:
+        raise Unreadable(f'column "{column.name}" of type {column.sql_type}: {error}') from None
     if converted.null_count and not column.is_nullable:
-        index = converted.is_null().index(True).as_py()
-        reason = f'column "{column.name}": null value violates its NOT NULL constraint'
-        raise Unreadable(index, reason)
+        raise Unreadable(f'column "{column.name}": null value violates its NOT NULL constraint')
     return limited(converted, column)
 
 
 _CONVERSION_ERRORS = (pa.ArrowException, ValueError, OverflowError, ReclockError)
-
-
-def _first_failure(values: pa.Array, column: Column) -> Unreadable:
-    """The first of the values that cannot be converted; one of them cannot."""
-    low, high = 0, len(values)  # the first bad one is in [low, high)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _failure(values[low:middle], column.type) is None:
-            low = middle
-        else:
-            high = middle
-    reason = _failure(values[low:high], column.type)
-    return Unreadable(low, f'column "{column.name}" of type {column.sql_type}: {reason}')
-
-
-def _failure(values: pa.Array, type: ScalarType) -> str | None:
-    try:
-        _converted(values, type)
-    except _CONVERSION_ERRORS as error:
-        return str(error)
-    return None
 
 
 def _converted(values: pa.Array, type: ScalarType) -> pa.Array:

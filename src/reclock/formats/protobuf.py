@@ -31,11 +31,11 @@ _MOST_INDEXES = 64
 def read(
     values: Sequence[bytes], schema: str, message: str, schemas: Schemas | None
 ) -> list[Message]:
-    """The message in every value. Raises ``Unreadable`` for the first value without one. Without
+    """The message in every value. Raises ``Unreadable`` if there is one without. Without
     ``schemas`` the messages are bare."""
     kind, messages = GetMessageClass(descriptor(schema, message)), []
     heads: dict[bytes, set[str]] = {}
-    for index, value in enumerate(values):
+    for value in values:
         try:
             if schemas is not None:
                 head = _head(value)
@@ -45,9 +45,9 @@ def read(
                 value = value[len(head) :]
             messages.append(kind.FromString(value))
         except UnknownSchema as error:
-            raise Unreadable(index, str(error), remedy=REGISTER_AGAIN) from error
+            raise Unreadable(str(error), remedy=REGISTER_AGAIN) from error
         except (DecodeError, ValueError, LookupError, InvalidOption) as error:
-            raise Unreadable(index, str(error) or type(error).__name__) from error
+            raise Unreadable(str(error) or type(error).__name__) from error
     return messages
 
 
@@ -87,14 +87,14 @@ def _varint(value: bytes, at: int) -> tuple[int, int]:
 
 
 def records(messages: Sequence[Message]) -> list[Mapping[str, Any]]:
-    """The fields of every message by name. Raises ``Unreadable`` for the first message with an
-    invalid value."""
+    """The fields of every message by name. Raises ``Unreadable`` if one has an invalid
+    value."""
     rows: list[Mapping[str, Any]] = []
-    for index, message in enumerate(messages):
+    for message in messages:
         try:
             rows.append({name: value(message) for name, value in _values(message.DESCRIPTOR)})
         except _BAD as error:
-            raise Unreadable(index, str(error) or type(error).__name__) from error
+            raise Unreadable(str(error) or type(error).__name__) from error
     return rows
 
 
@@ -109,11 +109,11 @@ def document(message: Message) -> Any:
 def documents(messages: Sequence[Message]) -> list[Any]:
     """Every message in the form of ``document``. Raises ``Unreadable``."""
     texts = []
-    for index, message in enumerate(messages):
+    for message in messages:
         try:
             texts.append(document(message))
         except _BAD as error:
-            raise Unreadable(index, str(error) or type(error).__name__) from error
+            raise Unreadable(str(error) or type(error).__name__) from error
     return texts
 
 

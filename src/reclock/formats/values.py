@@ -20,13 +20,13 @@ HEAD_BYTES = 5
 """The size of the head of Confluent's messages: a zero, and the id of the schema in four bytes."""
 
 
-class Unreadable(Exception):
-    """The message number ``index`` cannot be read, for this reason. ``remedy`` is what a person can
-    do so that it can."""
+class Unreadable(ValueError):
+    """One of several records cannot be read, for this reason. ``remedy`` is what a person can do so
+    that it can."""
 
-    def __init__(self, index: int, reason: str, *, remedy: str | None = None) -> None:
+    def __init__(self, reason: str, *, remedy: str | None = None) -> None:
         super().__init__(reason)
-        self.index, self.reason, self.remedy = index, reason, remedy
+        self.reason, self.remedy = reason, remedy
 
 
 def schema_id(message: bytes) -> int:
@@ -37,8 +37,7 @@ def schema_id(message: bytes) -> int:
 
 
 def typed_table(records: Sequence[Mapping[str, Any]], desc: RelationDesc) -> pa.Table:
-    """The records as columns of ``desc``. Raises ``Unreadable`` for the first one that does not
-    fit."""
+    """The records as columns of ``desc``. Raises ``Unreadable`` if one does not fit."""
     schema = arrow_schema(desc, with_updates=False)
     rows = [
         [_plain(record.get(name), type) for record in records]
@@ -49,37 +48,19 @@ def typed_table(records: Sequence[Mapping[str, Any]], desc: RelationDesc) -> pa.
         try:
             array = pa.array(values, field.type)
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError) as error:
-            raise _guilty(column, values, field.type, str(error)) from error
+            raise Unreadable(f'column "{column.name}": {error}') from error
         if array.null_count and not column.is_nullable:
-            index = array.is_null().index(True).as_py()
-            raise Unreadable(
-                index, f'column "{column.name}": null value violates its NOT NULL constraint'
-            )
+            raise Unreadable(f'column "{column.name}": null value violates its NOT NULL constraint')
         arrays.append(limited(array, column))
     return pa.table(arrays, schema=schema)
 
 
 def limited(texts: pa.Array, column: Column) -> pa.Array:
-    """The texts as the column stores them. Raises ``Unreadable`` for the first one that is too
-    long."""
+    """The texts as the column stores them. Raises ``Unreadable`` if one is too long."""
     try:
         return within_limit(texts, column)
     except TextTooLong as error:
-        for index in range(len(texts)):
-            try:
-                within_limit(texts[index : index + 1], column)
-            except TextTooLong:
-                raise Unreadable(index, f'column "{column.name}": {error}') from error
-        raise
-
-
-def _guilty(column: Column, values: Sequence[Any], type: pa.DataType, reason: str) -> Unreadable:
-    for index, value in enumerate(values):
-        try:
-            pa.array([value], type)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError) as error:
-            return Unreadable(index, f'column "{column.name}": {error}')
-    return Unreadable(0, f'column "{column.name}": {reason}')
+        raise Unreadable(f'column "{column.name}": {error}') from error
 
 
 def _plain(value: Any, type: ScalarType) -> object:

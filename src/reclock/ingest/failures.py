@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from reclock.errors import (
+    BadRecord,
     DecodeFailed,
     HeaderMismatch,
     ParquetUnreadable,
+    RecordsRejected,
     SchemaMismatch,
     SourceError,
     UnpublishedGone,
@@ -26,7 +29,12 @@ def encode_failure(failure: SourceError) -> str:
     if isinstance(failure, DecodeFailed | UpstreamChanged):
         fields |= {"partition": failure.partition, "offset": failure.offset, "hint": failure.hint}
     if isinstance(failure, DecodeFailed):
-        fields |= {"unit": failure.unit}
+        fields |= {
+            "unit": failure.unit,
+            "records": [asdict(record) for record in failure.records],
+            "count": failure.count,
+            "is_complete": failure.is_complete,
+        }
     elif isinstance(failure, UpstreamChanged) and failure.upper is not None:
         fields |= {"upper": failure.upper}
     return json.dumps({"kind": type(failure).__name__, **fields})
@@ -38,8 +46,20 @@ def decode_failure(text: str) -> SourceError:
     fields = json.loads(text)
     match fields["kind"]:
         case "DecodeFailed":
+            [record] = fields.get("records") or [{}]  # claims of earlier releases have none
             return DecodeFailed(
-                fields["partition"], fields["offset"], **_texts(fields), unit=fields["unit"]
+                fields["partition"],
+                fields["offset"],
+                **_texts(fields),
+                unit=fields["unit"],
+                upper=record.get("upper"),
+                container=record.get("container"),
+                remedy=record.get("remedy"),
+            )
+        case "RecordsRejected":
+            records = [BadRecord(**record) for record in fields["records"]]
+            return RecordsRejected(
+                records, count=fields["count"], is_complete=fields["is_complete"]
             )
         case "HeaderMismatch":
             return HeaderMismatch(fields["partition"], detail=fields["detail"])

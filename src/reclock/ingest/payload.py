@@ -260,15 +260,27 @@ def waive(payload: Mapping[str, Any], checks: Sequence[str]) -> dict[str, Any]:
     return replace(step, decisions=replace(step.decisions, waive=waived)).to_payload()
 
 
-def skip(payload: Mapping[str, Any], key: str, lower: int, upper: int) -> dict[str, Any]:
-    """Give up the records with any of the offsets ``[lower, upper)`` of a partition. The offsets
-    stay bound, but yield no row.
+def skip(payload: Mapping[str, Any], ranges: Sequence[Skip]) -> dict[str, Any]:
+    """Give up the records with any of the offsets of ``ranges``. The offsets stay bound, but yield
+    no row.
 
     If the step is still probing, the connector decides what happens to a partition whose error is
-    in the range. Staged rows are staged again. Raises ``InvalidOption`` for a range that does not
-    concern the step.
+    in a range. Staged rows are staged again. Raises ``InvalidOption`` for a range that does not
+    concern the step; then none is given up.
     """
     step = Step.from_payload(payload)
+    for range in ranges:
+        _check_skipped(step, *range)
+    if step.is_read:
+        raise InvalidOption(
+            "what was read once cannot be read again without a part of it",
+            hint="WAIVE the check, or DROP the source",
+        )
+    skips = tuple(dict.fromkeys((*step.decisions.skip, *ranges)))
+    return _restaged(replace(step, decisions=replace(step.decisions, skip=skips))).to_payload()
+
+
+def _check_skipped(step: Step, key: str, lower: int, upper: int) -> None:
     if not 0 <= lower < upper:
         raise InvalidOption(f'cannot skip from {lower} to {upper} of "{key}"')
     touched = [
@@ -285,13 +297,6 @@ def skip(payload: Mapping[str, Any], key: str, lower: int, upper: int) -> dict[s
             )
             or None,
         )
-    if step.is_read:
-        raise InvalidOption(
-            "what was read once cannot be read again without a part of it",
-            hint="WAIVE the check, or DROP the source",
-        )
-    skips = tuple(dict.fromkeys((*step.decisions.skip, (key, lower, upper))))
-    return _restaged(replace(step, decisions=replace(step.decisions, skip=skips))).to_payload()
 
 
 def retry(payload: Mapping[str, Any]) -> dict[str, Any]:

@@ -117,14 +117,13 @@ class SourceEffects:
         )
 
     def _error_stands(self, step: Step) -> bool:
-        """Whether the record that failed to decode is still to be read. Its guest may be
+        """Whether a record that failed to decode is still to be read. Its guest may be
         dropped."""
         error = decode_failure(step.error) if step.error is not None else None
         if not isinstance(error, DecodeFailed) or not isinstance(self.connector, SupportsGuests):
             return error is not None
-        increments = [
-            increment for increment in step.increments if increment.name == error.partition
-        ]
+        partitions = {record.partition for record in error.records}
+        increments = [increment for increment in step.increments if increment.name in partitions]
         return bool(self.connector.tasks(increments, step.decisions.skip))
 
     def _probe(self, step: Step) -> events.Probed:

@@ -26,7 +26,7 @@ from reclock.collections.files import parquet_writer
 from reclock.collections.folder import Folder
 from reclock.collections.schema import arrow_schema
 from reclock.connectors.connector import OFFSET_COLUMN, ChangeCount, Connector, Read
-from reclock.errors import InternalError, OutputFailed, SourceError
+from reclock.errors import DecodeFailed, InternalError, OutputFailed, SourceError
 from reclock.ingest.engines import Engines
 from reclock.ingest.failures import decode_failure, encode_failure
 from reclock.ingest.payload import FailureReason
@@ -70,7 +70,8 @@ class StagingJob:
         """Run every task. Afterwards the staging folders have all rows. Files, outcome and errors
         are the same on every engine.
 
-        Raises the ``SourceError`` of the first bad offset, in order of partition.
+        Raises the ``SourceError`` of the first bad offset, in order of partition. If that is of a
+        record that does not decode, the error has those of the other tasks too.
         """
         size_bytes = sum(
             self.connector.size_bytes(piece) for task in self.tasks for _, piece in task
@@ -81,7 +82,7 @@ class StagingJob:
             results = self._run_here()
         failures = [decode_failure(failure) for failure, _ in results if failure is not None]
         if failures:
-            raise min(failures, key=_place)
+            raise _merged(failures)
         outcomes = [outcome for _, outcome in results]
         counts = [outcome.changes for outcome in outcomes if outcome.changes is not None]
         return StagingOutcome(
@@ -180,6 +181,16 @@ _FIRST = "", 0
 def _place(failure: SourceError) -> tuple[str, int]:
     """Errors are in order of partition and offset. Those of no partition come first."""
     return getattr(failure, "partition", _FIRST[0]), getattr(failure, "offset", _FIRST[1])
+
+
+def _merged(failures: Sequence[SourceError]) -> SourceError:
+    first = min(failures, key=_place)
+    if not isinstance(first, DecodeFailed):
+        return first
+    return DecodeFailed.merged(
+        [failure for failure in failures if isinstance(failure, DecodeFailed)],
+        is_complete=all(isinstance(failure, DecodeFailed) for failure in failures),
+    )
 
 
 def _decode_outcome(text: str) -> StagingOutcome:

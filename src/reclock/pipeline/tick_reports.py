@@ -30,7 +30,9 @@ class TickFailure:
     def lines(self, *, is_known: bool) -> Iterator[str]:
         yield f"  {self.name}: {self.message}"
         if not is_known and self.detail:
-            yield f"    detail: {self.detail}"
+            first, *further = self.detail.split("\n")
+            yield f"    detail: {first}"
+            yield from (f"      {line}" for line in further)
         if not is_known and self.hint:
             yield f"    hint: {self.hint}"
 

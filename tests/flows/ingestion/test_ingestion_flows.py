@@ -114,10 +114,11 @@ class World:
         try:
             if decision == "waive":
                 self.source.decide(change, arguments)
+            elif decision == "skip":
+                partition, lower, upper = arguments
+                self.source.decide(change, [(partition, int(lower), int(upper))])
             else:
-                self.source.decide(
-                    change, *(int(text) if text.isdigit() else text for text in arguments)
-                )
+                self.source.decide(change)
         except ReclockError as error:
             lines.append(f"refused: {error.message}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reclock.connectors.connector import Skip
 from reclock.errors import (
     DecodeFailed,
     ReclockError,
@@ -9,6 +10,7 @@ from reclock.errors import (
     UpstreamLost,
     UpstreamReplaced,
     UpstreamUnavailable,
+    skipped_parts,
 )
 from reclock.ingest.failures import decode_failure
 from reclock.ingest.payload import Step
@@ -43,7 +45,7 @@ def ways_out(source: str, step: Step) -> tuple[WayOut, ...]:
             WayOut(f"WAIVE {check}", f"ALTER SOURCE {source} WAIVE {_text(check)}", follows)
         )
     if isinstance(error, DecodeFailed):
-        ways += _skip_record(source, step, error)
+        ways += _skip_records(source, step, error)
     elif isinstance(error, UpstreamChanged):
         ways.append(_skip_lost(source, step, error))
     return tuple(ways)
@@ -59,34 +61,42 @@ def resnapshot_of(source: str, subsource: str) -> WayOut:
     return WayOut("RESNAPSHOT", f"ALTER SOURCE {source} RESNAPSHOT", follows)
 
 
-def _skip_record(source: str, step: Step, error: DecodeFailed) -> list[WayOut]:
-    """Gives up the failing record alone, or everything from it to the end of the claimed range. A
-    step that still probes has claimed none: it gives up the partition."""
-    upper = _claimed_upper(step, error.partition)
-    if upper is None:
+def _skip_records(source: str, step: Step, error: DecodeFailed) -> list[WayOut]:
+    """Gives up the failing records alone, or everything from them to the end of the claimed ranges.
+    A step that still probes has claimed none: it gives up the partition."""
+    records = error.records
+    firsts = {record.partition: record.lower for record in reversed(records)}
+    rest = [
+        (increment.name, firsts[increment.name], increment.upper)
+        for increment in step.increments
+        if increment.name in firsts
+    ]
+    if not rest:
         return [_skip_partition(source, error.partition)]
-    after = error.offset + 1
-    follows = (
-        f"The record at {error.unit} {error.offset} of {_named(error.partition)} is never read. "
-        "The others are."
-    )
-    record = WayOut("SKIP the record", _skip(source, error.partition, error.offset, after), follows)
-    if upper == after:
-        return [record]
-    return [record, _skip_rest(source, error.partition, error.offset, upper)]
+    if len(records) == 1:
+        name, verb = "SKIP the record", "is"
+        what = f"The record at {error.unit} {error.offset} of {_named(error.partition)}"
+    else:
+        name, verb = f"SKIP {len(records)} records", "are"
+        what = f"The {len(records)} records at these places"
+    skips = [record.skip for record in records]
+    way = WayOut(name, _skip(source, *skips), f"{what} {verb} never read. The others are.")
+    if skipped_parts(skips) == skipped_parts(rest):
+        return [way]
+    return [way, _skip_rest(source, *rest)]
 
 
 def _skip_lost(source: str, step: Step, error: UpstreamChanged) -> WayOut:
     """Gives up what is lost; if the error does not say how much that is, everything from its offset
     to the end of the claimed range."""
     if error.upper is not None:
-        statement = _skip(source, error.partition, error.offset, error.upper)
+        statement = _skip(source, (error.partition, error.offset, error.upper))
         follows = f"Nothing of {_named(error.partition)} below {error.upper} is read. The rest is."
         return WayOut("SKIP what is lost", statement, follows)
     upper = _claimed_upper(step, error.partition)
     if upper is None:
         return _skip_partition(source, error.partition)
-    return _skip_rest(source, error.partition, error.offset, upper)
+    return _skip_rest(source, (error.partition, error.offset, upper))
 
 
 def _claimed_upper(step: Step, partition: str) -> int | None:
@@ -95,12 +105,11 @@ def _claimed_upper(step: Step, partition: str) -> int | None:
     return next(uppers, None)
 
 
-def _skip_rest(source: str, partition: str, lower: int, upper: int) -> WayOut:
-    follows = (
-        f"Nothing of {_named(partition)} from {lower} to {upper}, the end of the claimed range, is "
-        "ever read."
-    )
-    return WayOut("SKIP the rest", _skip(source, partition, lower, upper), follows)
+def _skip_rest(source: str, *ranges: Skip) -> WayOut:
+    parts = [f"{_named(partition)} from {lower} to {upper}" for partition, lower, upper in ranges]
+    end = "the end of the claimed range" if len(parts) == 1 else "the ends of the claimed ranges"
+    follows = f"Nothing of {', of '.join(parts)}, {end}, is ever read."
+    return WayOut("SKIP the rest", _skip(source, *ranges), follows)
 
 
 def _skip_partition(source: str, partition: str) -> WayOut:
@@ -110,8 +119,8 @@ def _skip_partition(source: str, partition: str) -> WayOut:
     )
 
 
-def _skip(source: str, partition: str, lower: int, upper: int) -> str:
-    return f"ALTER SOURCE {source} SKIP {_text(partition)} FROM {lower} TO {upper}"
+def _skip(source: str, *ranges: Skip) -> str:
+    return f"ALTER SOURCE {source} SKIP {skipped_parts(ranges)}"
 
 
 def _named(partition: str) -> str:

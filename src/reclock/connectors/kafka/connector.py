@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -46,6 +47,7 @@ from reclock.errors import (
     UpstreamUnavailable,
     skip_statement,
 )
+from reclock.formats.bad_records import decoded_in_turn
 from reclock.reclocking.remap import BoundRange
 
 BATCH_MESSAGES = 25_000
@@ -302,10 +304,13 @@ class Kafka:
             yield task.output, None
             return
         partition, base = str(task.partition), task.incarnation.base
-        for messages in self.messages(task):
-            rows = decode(
+
+        def rows_of(messages: list[Message]) -> pa.Table:
+            return decode(
                 messages, self.upstream, self.format, self.desc, partition=partition, base=base
             )
+
+        for rows in decoded_in_turn(partial(rows_of, messages) for messages in self.messages(task)):
             yield "", rows
 
     def messages(self, task: TopicReadTask) -> Iterator[list[Message]]:
@@ -460,7 +465,9 @@ class Kafka:
         """``upper``: where the messages begin that are not lost."""
         message = f'partition {partition} of topic "{self.upstream.topic}" {what}'
         name = f"{self.prefix}{partition}"
-        hint = f"{skip_statement(name, offset, upper)} gives them up" if upper is not None else None
+        hint = (
+            f"{skip_statement((name, offset, upper))} gives them up" if upper is not None else None
+        )
         return UpstreamChanged(name, offset, message=message, detail=detail, hint=hint, upper=upper)
 
     def _shortened(self, partition: int, end: int, upper: int) -> SourceError:

@@ -13,9 +13,9 @@ from reclock.algebra.relations import RelationDesc
 from reclock.connectors.connector import DELETED_COLUMN, OFFSET_COLUMN, PARTITION_COLUMN
 from reclock.definitions.formats import Format
 from reclock.definitions.sources import KafkaConnector
-from reclock.errors import DecodeFailed
-from reclock.formats.envelope import changes
-from reclock.formats.messages import decode_messages
+from reclock.formats.bad_records import decode_run
+from reclock.formats.envelope import change_rows
+from reclock.formats.messages import bad_message, message_rows
 
 
 def decode(
@@ -27,21 +27,15 @@ def decode(
     partition: str,
     base: int = 0,
 ) -> pa.Table:
-    """The rows of messages of one partition. Raises ``DecodeFailed`` with the source's offset,
-    which is the message's plus ``base``. It names the topic too: a partition is only a number."""
+    """The rows of messages of one partition. Raises ``DecodeFailed`` with the source's offsets,
+    which are the messages' plus ``base``. It names the topic too: a partition is only a number."""
     offsets = [message.offset() + base for message in messages]
-    try:
-        return _rows(messages, upstream, format, desc, partition=partition, offsets=offsets)
-    except DecodeFailed as error:
-        raise DecodeFailed(
-            partition,
-            error.offset,
-            detail=error.detail or "",
-            unit=error.unit,
-            hint=error.hint,
-            message=f"record at {error.unit} {error.offset} of partition {partition} of topic "
-            f'"{upstream.topic}" does not decode',
-        ) from error
+    container = f'partition {partition} of topic "{upstream.topic}"'
+
+    def attempt(low: int, high: int) -> pa.Table:
+        return _rows(messages[low:high], upstream, format, desc, offsets[low:high])
+
+    return decode_run(len(messages), attempt, bad_message(partition, offsets, container))
 
 
 def _rows(
@@ -49,31 +43,21 @@ def _rows(
     upstream: KafkaConnector,
     format: Format,
     desc: RelationDesc,
-    *,
-    partition: str,
     offsets: Sequence[int],
 ) -> pa.Table:
+    """Raises ``Unreadable``."""
     width = len(desc) - len(upstream.include)
     values = [message.value() for message in messages]
     if upstream.envelope == "DEBEZIUM":
-        return changes(values, format, desc, partition=partition, offsets=offsets)
+        return change_rows(values, format, desc)
     is_upsert = upstream.envelope == "UPSERT"
-    rows = decode_messages(
-        values,
-        format,
-        RelationDesc(desc.columns[:width]),
-        partition=partition,
-        offsets=offsets,
-        may_lack_values=is_upsert,
-    )
+    value_desc = RelationDesc(desc.columns[:width])
+    rows = message_rows(values, format, value_desc, may_lack_values=is_upsert)
     for (kind, name), column in zip(upstream.include, desc.columns[width:], strict=True):
         if kind == "KEY":
             assert upstream.key_format is not None
             keys = [message.key() for message in messages]
-            key_desc = RelationDesc((column,))
-            array = decode_messages(
-                keys, upstream.key_format, key_desc, partition=partition, offsets=offsets
-            ).column(0)
+            array = message_rows(keys, upstream.key_format, RelationDesc((column,))).column(0)
         else:
             array = _METADATA[kind](messages)
         rows = rows.append_column(name, array)

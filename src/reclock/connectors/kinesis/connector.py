@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -57,6 +58,7 @@ from reclock.errors import (
     UpstreamUnavailable,
     skip_statement,
 )
+from reclock.formats.bad_records import decoded_in_turn
 from reclock.formats.messages import decode_messages
 
 PROBE_PAGES = 4
@@ -331,6 +333,13 @@ class Kinesis:
     # --- in executors ---
 
     def read(self, task: ShardReadTask) -> Iterator[tuple[str, pa.Table]]:
+        pages = (partial(self._decode, records, task.shard) for records in self._records(task))
+        for rows in decoded_in_turn(pages):
+            yield "", rows
+
+    def _records(self, task: ShardReadTask) -> Iterator[list[tuple[int, Mapping[str, Any]]]]:
+        """The records of the task in pages, each record with its offset. Raises
+        ``UpstreamChanged``."""
         skips = [(str(task.shard), *range) for range in task.skipped]
         own_begin = task.begin % INCARNATION
         base = task.begin - own_begin
@@ -355,7 +364,7 @@ class Kinesis:
                 if offset <= task.last and remaining_ranges(task.shard, offset, offset + 1, skips)
             ]
             if records:
-                yield "", self._decode(records, task.shard)
+                yield records
             reached = offsets[-1] if offsets else reached
             if reached is not None and reached >= task.last:
                 return
@@ -472,7 +481,7 @@ class Kinesis:
         self, shard: int, lower: int, upper: int, what: str, detail: str, hint: str = ""
     ) -> UpstreamChanged:
         message = f'shard {shard} of stream "{self.upstream.stream}" {what}'
-        hint = f"{skip_statement(str(shard), lower, upper)} gives them up{hint}"
+        hint = f"{skip_statement((str(shard), lower, upper))} gives them up{hint}"
         return UpstreamChanged(
             str(shard), lower, message=message, detail=detail, hint=hint, upper=upper
         )

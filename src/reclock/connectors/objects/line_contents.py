@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import pyarrow as pa
@@ -25,6 +26,7 @@ from reclock.connectors.objects.object_store import ListedObject, ObjectMissing
 from reclock.connectors.objects.readings import ObjectEvidence
 from reclock.definitions.formats import CsvFormat, LineFormat
 from reclock.errors import DecodeFailed, UpstreamChanged
+from reclock.formats.bad_records import decoded_in_turn
 from reclock.formats.decode import decode
 from reclock.formats.records import last_end, parse_header, quote_of, record_ends
 from reclock.reclocking.remap import BoundRange
@@ -97,7 +99,7 @@ class LineContents:
         return growths
 
     def read(self, tasks: Sequence[ObjectReadTask]) -> Iterator[pa.Table]:
-        yield pa.concat_tables([self._read(task) for task in tasks])
+        yield pa.concat_tables(decoded_in_turn(partial(self._read, task) for task in tasks))
 
     def _read(self, task: ObjectReadTask) -> pa.Table:
         split = task.split

@@ -10,10 +10,11 @@ import io
 import re
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -33,7 +34,14 @@ from reclock.connectors.objects.growth import (
 )
 from reclock.connectors.objects.object_store import ListedObject, ObjectMissing
 from reclock.connectors.objects.readings import ObjectEvidence
-from reclock.errors import DecodeFailed, ParquetUnreadable, SchemaMismatch, skip_statement
+from reclock.errors import (
+    BadRecord,
+    DecodeFailed,
+    ParquetUnreadable,
+    SchemaMismatch,
+    skip_statement,
+)
+from reclock.formats.bad_records import decode_run, decoded_in_turn
 from reclock.formats.parquet import mismatch, typed_rows
 from reclock.formats.values import Unreadable
 from reclock.reclocking.remap import BoundRange
@@ -199,14 +207,19 @@ class ParquetContents:
         return Growth(before.key, 0, upper, evidence, tuple(splits))
 
     def read(self, tasks: Sequence[ObjectReadTask]) -> Iterator[pa.Table]:
-        for key, splits in groupby(tasks, key=lambda task: task.key):
-            yield from self._read_object(key, list(splits))
+        return decoded_in_turn(self._batches(tasks))
 
-    def _read_object(self, key: str, tasks: Sequence[ObjectReadTask]) -> Iterator[pa.Table]:
+    def _batches(self, tasks: Sequence[ObjectReadTask]) -> Iterator[Callable[[], pa.Table]]:
+        for key, splits in groupby(tasks, key=lambda task: task.key):
+            yield from self._object_batches(key, list(splits))
+
+    def _object_batches(
+        self, key: str, tasks: Sequence[ObjectReadTask]
+    ) -> Iterator[Callable[[], pa.Table]]:
         footer = self._bound_footer(key, tasks[0])
         columns = footer.columns(self.desc)
         for task in tasks:
-            yield from self._read_group(footer, columns, task)
+            yield from self._group_batches(footer, columns, task)
 
     def _bound_footer(self, key: str, task: ObjectReadTask) -> Footer:
         """The footer with which the object was bound. Raises ``UnpublishedGone`` and
@@ -225,10 +238,10 @@ class ParquetContents:
             raise changed_since_claimed(task, self.counted, detail)
         return footer
 
-    def _read_group(
+    def _group_batches(
         self, footer: Footer, columns: Sequence[int], task: ObjectReadTask
-    ) -> Iterator[pa.Table]:
-        """The rows of a row group, in batches."""
+    ) -> Iterator[Callable[[], pa.Table]]:
+        """What gives the rows of a row group, in batches, or raises ``DecodeFailed``."""
         pieces, lower = self._pieces(footer, columns, task), task.split.lower
         try:
             with pq.ParquetFile(
@@ -243,10 +256,10 @@ class ParquetContents:
                     column_indices=columns,
                     use_threads=False,
                 ):
-                    yield self._typed(pa.table(batch), task, lower)
+                    yield partial(self._typed, pa.table(batch), task, lower)
                     lower += batch.num_rows
         except (pa.ArrowException, OSError) as error:
-            raise _damaged(task, error) from error
+            yield partial(_raise_damaged, task, error)
 
     def _pieces(
         self, footer: Footer, columns: Sequence[int], task: ObjectReadTask
@@ -270,12 +283,15 @@ class ParquetContents:
         if task.skips:
             offsets = _without(offsets, task.skips)
             rows = rows.take(pa.array([offset - lower for offset in offsets], pa.int64()))
-        try:
-            return typed_rows(rows, self.desc)
-        except Unreadable as failure:
-            raise DecodeFailed(
-                task.partition, offsets[failure.index], detail=failure.reason, unit="row"
-            ) from failure
+
+        def attempt(low: int, high: int) -> pa.Table:
+            return typed_rows(rows.slice(low, high - low), self.desc)
+
+        def bad_record(index: int, failure: Unreadable) -> BadRecord:
+            at = offsets[index]
+            return BadRecord.in_object(task.partition, at, at + 1, failure.reason, unit="row")
+
+        return decode_run(rows.num_rows, attempt, bad_record)
 
 
 def _without(offsets: Sequence[int], skips: Sequence[tuple[int, int]]) -> list[int]:
@@ -319,20 +335,21 @@ class _SparseFile(io.RawIOBase):
         return size
 
 
-def _damaged(task: ObjectReadTask, error: Exception) -> DecodeFailed:
-    """The error of a row group that is damaged within."""
+def _raise_damaged(task: ObjectReadTask, error: Exception) -> NoReturn:
+    """Raises the error of a row group that is damaged within."""
     lower, upper = task.split.lower, task.split.upper
-    return DecodeFailed(
+    raise DecodeFailed(
         task.partition,
         lower,
+        upper=upper,
         message=f'the row group of "{task.partition}" with the rows {lower} to {upper} is damaged',
         detail=_first_line(error),
         unit="row",
         hint=(
             "replace the object and ALTER SOURCE … RETRY; or give the rows up with "
-            f"{skip_statement(task.partition, lower, upper)}"
+            f"{skip_statement((task.partition, lower, upper))}"
         ),
-    )
+    ) from error
 
 
 def _first_line(error: Exception) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from reclock.adapter.context.results import Result
@@ -44,18 +44,19 @@ from reclock.sql.statements.sources.alter_plan import (
     ResnapshotSource,
     RestartPartition,
     RetrySource,
-    SkipRange,
+    SkipOffsets,
+    SkippedPart,
     WaiveCheck,
     with_identities,
 )
 
 _Payload = Mapping[str, Any]
 _PayloadChange = Callable[[_Payload], dict[str, Any]]
-_ClaimDecision = RetrySource | ResnapshotSource | WaiveCheck | SkipRange
+_ClaimDecision = RetrySource | ResnapshotSource | WaiveCheck | SkipOffsets
 _ATTEMPTS = 10
 
 
-@requires(RetrySource, ResnapshotSource, WaiveCheck, SkipRange, RestartPartition)
+@requires(RetrySource, ResnapshotSource, WaiveCheck, SkipOffsets, RestartPartition)
 def _(statement: _ClaimDecision | RestartPartition, context: AuthorizationContext) -> Requirements:
     return context.require(owner_of=((Kind.ITEM, statement.id),))
 
@@ -139,19 +140,16 @@ def _(statement: WaiveCheck, context: StatementContext) -> Result:
     return _decide(statement, context, waive, {"decision": "waive", "check": statement.check})
 
 
-@executes(SkipRange)
-def _(statement: SkipRange, context: StatementContext) -> Result:
+@executes(SkipOffsets)
+def _(statement: SkipOffsets, context: StatementContext) -> Result:
     def skip(claimed: _Payload) -> dict[str, Any]:
-        _require_record(claimed, statement)
-        return payload.skip(claimed, statement.partition, *_bounds(claimed, statement))
+        for part in statement.parts:
+            _require_record(claimed, statement, part)
+        ranges = [(part.partition, *_bounds(claimed, part)) for part in statement.parts]
+        return payload.skip(claimed, ranges)
 
-    details = {
-        "decision": "skip",
-        "partition": statement.partition,
-        "lower": statement.lower,
-        "upper": statement.upper,
-    }
-    return _decide(statement, context, _unless_lost(statement, skip), details)
+    details = [{"decision": "skip", **asdict(part)} for part in statement.parts]
+    return _decide(statement, context, _unless_lost(statement, skip), *details)
 
 
 @executes(RestartPartition)
@@ -165,10 +163,10 @@ def _decide(
     statement: _ClaimDecision,
     context: StatementContext,
     change: _PayloadChange,
-    details: Mapping[str, object],
+    *details: Mapping[str, object],
 ) -> Result:
     def work() -> None:
-        _decide_claim(statement, context, change, details)
+        _decide_claim(statement, context, change, *details)
 
     context.await_storage()
     context.transactions.run_alone(statement.tag, work)
@@ -179,16 +177,17 @@ def _decide_claim(
     statement: _ClaimDecision,
     context: StatementContext,
     change: _PayloadChange,
-    details: Mapping[str, object],
+    *details: Mapping[str, object],
 ) -> None:
-    """Log the decision, then apply ``change`` to the source's claim, which the next tick finishes.
+    """Log the decision, with an event for each of ``details``, then apply ``change`` to the source's
+    claim, which the next tick finishes.
 
     Raises ``NothingClaimed``, ``InvalidOption``; what ``change`` refuses is not logged.
     """
     claim = context.environment.stores.frontiers.get(statement.id).claim
     if claim is not None:
         change(claim.payload)
-        _log(statement, details, context)
+        _log(statement, context, *details)
     try:
         context.environment.stores.frontiers.decide(statement.id, change)
     except NothingClaimed:
@@ -245,8 +244,8 @@ def _restart(statement: RestartPartition, context: StatementContext) -> None:
     )
     _log(
         statement,
-        {"decision": "restart", "partition": statement.partition, "reading": reading},
         context,
+        {"decision": "restart", "partition": statement.partition, "reading": reading},
     )
     environment.stores.restarts.request(spec.id, statement.partition, reading)
 
@@ -263,13 +262,14 @@ def _stalled_partition(environment: Environment, source: GlobalId) -> str | None
 
 def _log(
     statement: _ClaimDecision | RestartPartition,
-    details: Mapping[str, object],
     context: StatementContext,
+    *details: Mapping[str, object],
 ) -> None:
     """Record the decision in the audit log. Raises ``UpperMismatch`` like ``_commit``."""
 
     def audit(change: CatalogChange) -> bool:
-        change.audit("alter", "source", statement.name, **details)
+        for event in details:
+            change.audit("alter", "source", statement.name, **event)
         return True
 
     _commit(context, audit)
@@ -308,15 +308,15 @@ def _unless_lost(statement: _ClaimDecision, change: _PayloadChange) -> _PayloadC
     return checked
 
 
-def _require_record(claimed: _Payload, statement: SkipRange) -> None:
+def _require_record(claimed: _Payload, statement: SkipOffsets, part: SkippedPart) -> None:
     """Raises ``InvalidOption`` if a range of an object is skipped that is rejected as a whole, such
     as one with a wrong header: no record of it can be read, so that all of it would be given up."""
     error = payload.Step.from_payload(claimed).error
     failure = decode_failure(error) if error is not None else None
     if (
         isinstance(failure, ObjectRejected)
-        and failure.partition == statement.partition
-        and (statement.lower, statement.upper) != (None, None)
+        and failure.partition == part.partition
+        and (part.lower, part.upper) != (None, None)
     ):
         refusal = InvalidOption(
             f'{failure.part} of "{failure.partition}" is no record that can be given up',
@@ -326,19 +326,17 @@ def _require_record(claimed: _Payload, statement: SkipRange) -> None:
         raise about_source(str(statement.name), refusal)
 
 
-def _bounds(claimed: _Payload, statement: SkipRange) -> tuple[int, int]:
+def _bounds(claimed: _Payload, part: SkippedPart) -> tuple[int, int]:
     """The range to skip. Open bounds are those of what is lost, or of the claimed range, or
     everything while the partition is still probed."""
     step = payload.Step.from_payload(claimed)
     error = decode_failure(step.error) if step.error is not None else None
-    increments = [
-        increment for increment in step.increments if increment.name == statement.partition
-    ]
+    increments = [increment for increment in step.increments if increment.name == part.partition]
     low = min((increment.lower for increment in increments), default=0)
     high = max((increment.upper for increment in increments), default=2**63 - 1)
-    if isinstance(error, UpstreamChanged) and error.partition == statement.partition:
+    if isinstance(error, UpstreamChanged) and error.partition == part.partition:
         low, high = (error.offset, error.upper) if error.upper is not None else (low, high)
     return (
-        low if statement.lower is None else statement.lower,
-        high if statement.upper is None else statement.upper,
+        low if part.lower is None else part.lower,
+        high if part.upper is None else part.upper,
     )

@@ -25,6 +25,7 @@ from reclock.sql.statements.sources.syntax import (
     AlterSourceSkipStatement,
     AlterSourceWaiveStatement,
     RetainHistoryClause,
+    SkippedPartition,
 )
 from reclock.sql.statements.sources.upstream_tables import set_identity, upstream_name
 from reclock.sql.syntax import nodes
@@ -89,22 +90,32 @@ def waive(
 @plans(AlterSourceSkipStatement)
 def skip(
     node: AlterSourceSkipStatement, catalog: PlannerCatalog, session: SessionNames
-) -> SkipRange:
+) -> SkipOffsets:
     source = _source(node, catalog, session)
     definition = source.source if isinstance(source, RelationEntry) else None
     if definition is not None and (reason := getattr(definition.connector, "cannot_skip", "")):
         raise InvalidOption(
             f"offsets of source {quoted_name(source.name)} cannot be skipped", detail=reason
         )
-    lower, upper = (_offset(node.args.get(name)) for name in ("lower", "upper"))
-    if lower is not None and upper is not None and not lower < upper < 10 ** (OFFSET_DIGITS - 1):
-        raise InvalidOption(
-            f"cannot skip from {lower} to {upper}",
-            detail="the end is exclusive and lies after the start",
-        )
-    return SkipRange(
-        _host(source) or source.id, source.name, node.args["partition"].name, lower, upper
+    parts = tuple(
+        part for partition in node.args["partitions"] for part in _skipped_parts(partition)
     )
+    return SkipOffsets(_host(source) or source.id, source.name, tuple(dict.fromkeys(parts)))
+
+
+def _skipped_parts(partition: SkippedPartition) -> list[SkippedPart]:
+    name = partition.this.name
+    ranges = [
+        (_offset(range.this), _offset(range.args["upper"]))
+        for range in partition.args.get("ranges") or ()
+    ]
+    for lower, upper in ranges:
+        if not lower < upper < 10 ** (OFFSET_DIGITS - 1):
+            raise InvalidOption(
+                f"cannot skip from {lower} to {upper}",
+                detail="the end is exclusive and lies after the start",
+            )
+    return [SkippedPart(name, *range) for range in ranges] or [SkippedPart(name)]
 
 
 @plans(AlterSourceRestartStatement)
@@ -138,8 +149,8 @@ def retain(
     return RetainHistory(source.id, source.name, text, to_sql(created))
 
 
-def _offset(number: exp.Expression | None) -> int | None:
-    return int(number.name[:OFFSET_DIGITS]) if number is not None else None
+def _offset(number: exp.Expression) -> int:
+    return int(number.name[:OFFSET_DIGITS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,15 +193,21 @@ class RestartPartition:
 
 
 @dataclass(frozen=True, slots=True)
-class SkipRange:
-    """Bind the offsets ``[lower, upper)`` of ``partition`` without reading them; without bounds,
-    the whole claimed range."""
+class SkippedPart:
+    """The offsets ``[lower, upper)`` of ``partition``; without bounds, its whole claimed range."""
 
-    id: GlobalId
-    name: QualifiedName
     partition: str
     lower: int | None = None
     upper: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SkipOffsets:
+    """Bind the offsets of ``parts`` without reading them."""
+
+    id: GlobalId
+    name: QualifiedName
+    parts: tuple[SkippedPart, ...]
     tag: str = "ALTER SOURCE"
 
 

@@ -116,14 +116,23 @@ class AlterSourceWaiveStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "check": True}
 
 
-@written_as("ALTER SOURCE {this} SKIP {partition} [FROM {lower}] [TO {upper}]")
+@written_as("FROM {this} TO {upper}")
+class SkippedOffsets(exp.Expression):
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "upper": True}
+
+
+@written_as("{this} [{ranges}]")
+class SkippedPartition(exp.Expression):
+    """A partition in ``SKIP``, with its ``SkippedOffsets``; without any, all of it."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "ranges": False}
+
+
+@written_as("ALTER SOURCE {this} SKIP {partitions}")
 class AlterSourceSkipStatement(Statement):
-    arg_types: ClassVar[dict[str, bool]] = {
-        "this": True,
-        "partition": True,
-        "lower": False,
-        "upper": False,
-    }
+    """``partitions`` are ``SkippedPartition``s."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "partitions": True}
 
 
 @written_as("ALTER SOURCE {this} RESTART {partition}")
@@ -328,12 +337,25 @@ def alter_source(parser: StatementParser, name: exp.Table, exists: bool) -> Stat
 
 
 def _skip(parser: StatementParser, name: exp.Table) -> AlterSourceSkipStatement:
-    partition, lower, upper = parser.text(), None, None
+    """``SKIP 'a' FROM 1 TO 2, FROM 7 TO 9, 'b', …``: a range without a partition before it is one of
+    the partition before."""
+    partitions = [SkippedPartition(this=parser.text())]
     if parser.accept("FROM"):
-        lower = parser.integer()
-        parser.expect("TO")
-        upper = parser.integer()
-    return AlterSourceSkipStatement(this=name, partition=partition, lower=lower, upper=upper)
+        partitions[-1].append("ranges", _skipped_offsets(parser))
+    while parser.accept_token(TokenType.COMMA):
+        is_range = bool(partitions[-1].args.get("ranges")) and parser.accept("FROM")
+        if not is_range:
+            partitions.append(SkippedPartition(this=parser.text()))
+        if is_range or parser.accept("FROM"):
+            partitions[-1].append("ranges", _skipped_offsets(parser))
+    return AlterSourceSkipStatement(this=name, partitions=partitions)
+
+
+def _skipped_offsets(parser: StatementParser) -> SkippedOffsets:
+    """What follows ``FROM``."""
+    lower = parser.integer()
+    parser.expect("TO")
+    return SkippedOffsets(this=lower, upper=parser.integer())
 
 
 def _alter_retention(
