@@ -5,9 +5,9 @@ import math
 
 import pyarrow as pa
 import pytest
+from fixtures.examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.fixtures.examples import examples
 
 from reclock.algebra.relations import INTEGER, TEXT, Column, RelationDesc
 from reclock.definitions.formats import CsvFormat, JsonFormat
