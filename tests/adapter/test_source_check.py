@@ -128,3 +128,32 @@ def test_credentials_are_named_and_secrets_are_not(monkeypatch: pytest.MonkeyPat
     found = S3Buckets("", "us-east-1").described("b")
     assert "AKIAFOUND" in found
     assert "hidden" not in described + found
+
+
+def test_an_unended_record_is_in_the_status_after_a_minute(home: Path) -> None:
+    """It is a notice, not a problem: the writer may still go on. It goes when the record ends."""
+    folder = home / "buckets" / "b" / "in"
+    (folder / "two").write_text('{"x": 2}\n{"x": 3}')
+
+    def ticked() -> tuple[bool, str, str]:
+        with reclock.connect(home) as client:
+            client.tick()
+            sql = "SELECT status, detail, hint FROM mz_source_statuses WHERE name = 's'"
+            [(status, detail, hint)] = client.sql(sql).rows()
+        shown = CliRunner().invoke(app, ["status", "--home", str(home)])
+        return status == "running", f"{detail}: {hint}", shown.output
+
+    assert ticked()[:2] == (True, "None: None")
+    an_hour_ago = time.time() - 3600
+    os.utime(folder / "two", (an_hour_ago, an_hour_ago))
+    for _ in range(2):
+        is_running, notice, text = ticked()
+        assert is_running
+        assert notice == (
+            'the last record waits for its end: "in/two" from byte 9 on, 8 bytes: '
+            "end the object with a newline, or close the quote of its last field"
+        )
+        assert 's: the last record waits for its end: "in/two" from byte 9 on, 8 bytes' in text
+        assert "no problems" in text
+    (folder / "two").write_text('{"x": 2}\n{"x": 3}\n')
+    assert ticked()[:2] == (True, "None: None")

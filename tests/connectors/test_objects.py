@@ -10,7 +10,7 @@ from reclock.connectors.objects.compression import Unzipped
 from reclock.connectors.objects.growth import Split
 from reclock.connectors.objects.line_contents import LineContents
 from reclock.connectors.objects.readings import ObjectEvidence, newest_readings, restarted
-from reclock.connectors.objects.scan import probe, reread
+from reclock.connectors.objects.scan import list_objects, probe, reread
 from reclock.definitions.formats import CsvFormat, JsonFormat
 from reclock.definitions.sources import ObjectsConnector
 from reclock.errors import DecodeFailed, HeaderMismatch, UpstreamChanged, UpstreamUnavailable
@@ -23,7 +23,8 @@ OBJECTS = ObjectsConnector("landing", "**/*.csv")
 def look(buckets, evidence=(), format=CSV, skips=()):
     store = Unzipped(buckets.store, "AUTO")
     contents = LineContents(store, "landing", format, DESC)
-    return probe(store, OBJECTS, contents, {e.key: e for e in evidence}, skips)
+    listed = list_objects(store, OBJECTS, contents)
+    return probe(listed, contents, {e.key: e for e in evidence}, skips)
 
 
 def look_again(buckets, before):
@@ -145,7 +146,7 @@ def test_a_missing_bucket_is_unavailable(buckets):
     store = Unzipped(buckets.store, "AUTO")
     contents = LineContents(store, "nowhere", CSV, DESC)
     with pytest.raises(UpstreamUnavailable, match="nowhere"):
-        probe(store, ObjectsConnector("nowhere", "**"), contents, {})
+        list_objects(store, ObjectsConnector("nowhere", "**"), contents)
 
 
 def test_large_growth_is_split_at_records_and_each_split_has_its_checksums(buckets, monkeypatch):

@@ -66,6 +66,9 @@ def screen(overview: Overview) -> Group:
         _objects(overview.objects),
     ]
     parts += [_problem(object) for object in overview.objects if object.is_problem]
+    parts += [
+        _notice(object) for object in overview.objects if object.detail and not object.is_problem
+    ]
     if overview.replicas:
         parts.append(_replicas(overview))
     return Group(*parts)
@@ -113,6 +116,13 @@ def _problem(object: ObjectOverview) -> Text:
     lines += [f"  hint: {object.hint}"] if object.hint else []
     lines += [f"  {way.statement};  -- {way.follows}" for way in object.ways_out]
     return Text("\n".join(lines), "red")
+
+
+def _notice(object: ObjectOverview) -> Text:
+    """What an object without a problem waits for, or goes on without."""
+    lines = [f"{object.name}: {object.detail}"]
+    lines += [f"  hint: {object.hint}"] if object.hint else []
+    return Text("\n".join(lines), "yellow")
 
 
 def _replicas(overview: Overview) -> Table:

@@ -197,12 +197,19 @@ def restart_hint(partition: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class UnendedRecord:
-    """The last ``size`` bytes of a partition, written at ``written_at``, which wait for the end of
-    their record."""
+    """The last ``size`` bytes of a partition, from ``lower`` on, which wait for the end of their
+    record. The partition was last written at ``written_at``."""
 
     partition: str
+    lower: int
     size: int
     written_at: Timestamp
+
+
+END_RECORD_HINT = "end the object with a newline, or close the quote of its last field"
+
+UNENDED_MS = 60_000
+"""How long a writer may leave a partition within a record before that is reported."""
 
 
 @runtime_checkable
@@ -212,6 +219,12 @@ class HasUnendedRecords(Connector, Protocol):
     def unended_records(self, bound: Bound, probed: Sequence[Increment]) -> list[UnendedRecord]:
         """What neither ``bound`` nor ``probed`` has, because no record ends there, in order of
         partition."""
+
+    def listed_unended_records(
+        self, bound: Bound, probed: Sequence[Increment]
+    ) -> list[UnendedRecord]:
+        """Those of ``unended_records`` that the last probe has seen, without another question to the
+        upstream. None if it has not seen all partitions."""
 
 
 @runtime_checkable

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import Timestamp
-from reclock.connectors.connector import BlockedReason
+from reclock.connectors.connector import BlockedReason, UnendedRecord
 from reclock.ingest.payload import FailureReason, Step
 
 
@@ -52,6 +52,8 @@ class IngestReport:
     died."""
     abandoned: tuple[str, ...] = ()
     """The partitions that are no longer read, until they are restarted."""
+    unended: tuple[UnendedRecord, ...] = ()
+    """The records that have waited for their end for long."""
     news: str | None = None
     """The fingerprint of what is ``NEW``, if no process works on it (see ``reclock.ingest.news``)."""
 

@@ -12,7 +12,14 @@ from dataclasses import replace
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.lake import Lake
-from reclock.connectors.connector import BlockedReason, Connector, FailsByOutput, SupportsRestart
+from reclock.connectors.connector import (
+    UNENDED_MS,
+    BlockedReason,
+    Connector,
+    FailsByOutput,
+    HasUnendedRecords,
+    SupportsRestart,
+)
 from reclock.consensus.frontiers.groups import Frontiers
 from reclock.definitions.sources import SourceSpec
 from reclock.errors import ClaimConflict, InternalError, SourceError, quoted_name
@@ -109,13 +116,19 @@ def _with_waiting(
     collections: SourceCollections,
     ingestion: Ingestion,
 ) -> IngestReport:
-    """The report with the partitions that are no longer read from this step on, and the guests that
-    have not begun. A guest without a collection is not known yet."""
+    """The report with the partitions that are no longer read from this step on, the records that
+    wait for their end, and the guests that have not begun. A guest without a collection is not known yet."""
     if isinstance(writer.connector, SupportsRestart):
         _, bound = collections.read_bound()
         step = ingestion.step.increments if ingestion.step is not None else ()
         bound = {**bound, **{part.partition: (part.upper, *part.evidence) for part in step}}
         report = replace(report, abandoned=tuple(writer.connector.abandoned_partitions(bound)))
+        if isinstance(writer.connector, HasUnendedRecords):
+            unended = writer.connector.listed_unended_records(bound, ())
+            limit = writer.now - UNENDED_MS
+            report = replace(
+                report, unended=tuple(record for record in unended if record.written_at <= limit)
+            )
     if not writer.source.guests:
         return report
     probed = ingestion.probed

@@ -16,7 +16,7 @@ from reclock.adapter.transaction import cleanup
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.catalog.objects import SkippedRange
-from reclock.connectors.connector import Skip, restart_hint
+from reclock.connectors.connector import END_RECORD_HINT, Skip, UnendedRecord, restart_hint
 from reclock.connectors.factory import open_connector
 from reclock.controllers.implied import is_dropped
 from reclock.definitions.sources import SourceSpec
@@ -37,6 +37,7 @@ from reclock.ingest.commit import commit_and_publish
 from reclock.ingest.engines import Engines
 from reclock.ingest.payload import Step
 from reclock.ingest.report import IngestReport, IngestState
+from reclock.pipeline.counts import counted
 from reclock.pipeline.object_status import error_of, record_running, record_stall
 from reclock.pipeline.row_checks import row_checks
 from reclock.pipeline.tick_reports import AuditReport, PublishReport, TickFailure
@@ -136,8 +137,14 @@ def _record_statuses(stores: Stores, spec: SourceSpec, report: IngestReport) -> 
     for id in spec.all_ids if report.state is not IngestState.BLOCKED else ():
         reason = report.waiting.get(id)
         if id not in report.waiting:
-            detail, hint = _abandoned_detail(report.abandoned)
-            record_running(stores, id, detail=detail, hint=hint)
+            parts = [_abandoned_detail(report.abandoned), _unended_detail(report.unended)]
+            notices = [part for part in parts if part is not None]
+            record_running(
+                stores,
+                id,
+                detail="; ".join(detail for detail, _ in notices) or None,
+                hint="; ".join(hint for _, hint in notices) or None,
+            )
         elif isinstance(reason, str):
             stores.statuses.record(id, "starting", detail=reason, at=stores.clock())
     for entry, error in _failed_outputs(stores, spec, report):
@@ -148,14 +155,26 @@ def _record_statuses(stores: Stores, spec: SourceSpec, report: IngestReport) -> 
             record_running(stores, revived.id)
 
 
-def _abandoned_detail(names: Sequence[str]) -> tuple[str | None, str | None]:
+def _abandoned_detail(names: Sequence[str]) -> tuple[str, str] | None:
     """The detail and hint in the status of a source that runs without its abandoned objects."""
     if not names:
-        return None, None
+        return None
     shown = ", ".join(quoted_name(name) for name in names[:_SHOWN_NAMES])
     hint = restart_hint(names[0] if len(names) == 1 else "<name>")
     others = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
     return f"given up, nothing more is read of: {shown}{others}", hint
+
+
+def _unended_detail(records: Sequence[UnendedRecord]) -> tuple[str, str] | None:
+    """The detail and hint in the status of a source whose objects end within a record."""
+    if not records:
+        return None
+    shown = ", ".join(
+        f"{quoted_name(record.partition)} from byte {record.lower} on, {counted(record.size, 'byte')}"
+        for record in records[:_SHOWN_NAMES]
+    )
+    others = f" and {len(records) - _SHOWN_NAMES} more" if len(records) > _SHOWN_NAMES else ""
+    return f"the last record waits for its end: {shown}{others}", END_RECORD_HINT
 
 
 def stalled_outputs(

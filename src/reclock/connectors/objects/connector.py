@@ -11,7 +11,7 @@ object and the checksum of each split.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from itertools import count
 from typing import Any
@@ -35,6 +35,7 @@ from reclock.connectors.objects.contents import ObjectContents
 from reclock.connectors.objects.growth import Growth, ObjectReadTask, Split
 from reclock.connectors.objects.line_contents import HEADER_BYTES
 from reclock.connectors.objects.notifications import NotificationQueue
+from reclock.connectors.objects.object_store import ListedObject
 from reclock.connectors.objects.patterns import literal_prefix
 from reclock.connectors.objects.readings import (
     UNKNOWN_VERSION,
@@ -52,6 +53,17 @@ _MEASURED_OBJECTS = 100
 """Of how many compressed objects a check reads the contents to know their size: the newest."""
 
 
+@dataclass(slots=True)
+class LastListing:
+    """What the last probe of this process has listed, if it has listed the whole bucket. Executors
+    do not get it."""
+
+    objects: Mapping[str, ListedObject] | None = None
+
+    def __reduce__(self) -> tuple[type[LastListing], tuple[()]]:
+        return LastListing, ()
+
+
 @dataclass(frozen=True, slots=True)
 class Objects:
     """The objects of one source, as a ``reclock.connectors.connector.Connector``."""
@@ -62,6 +74,7 @@ class Objects:
     queue: NotificationQueue | None = None
     restarts: Mapping[str, int] = field(default_factory=dict)
     """By key, the number of the reading that a restart begins."""
+    last_listing: LastListing = field(default_factory=LastListing, compare=False, repr=False)
 
     def probe(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
         if self.queue is None:
@@ -71,7 +84,7 @@ class Objects:
         keys = self.queue.keys_to_probe(self.connector.bucket, lengths)
         if keys is not None:
             keys |= {key for key in self.restarts if key in readings and not readings[key].length}
-        growths = scan.probe(self.store, self.connector, self.contents, readings, skips, only=keys)
+        growths = scan.probe(self._list(keys), self.contents, readings, skips, only=keys)
         self.queue.mark_probed(
             keys, {growth.key: growth.upper for growth in growths if growth.upper > growth.lower}
         )
@@ -83,8 +96,13 @@ class Objects:
         """``probe`` for objects last modified before ``moment``. What a later modified object had
         before that is unknown."""
         known = self._newest_readings(bound)
-        growths = scan.probe(self.store, self.connector, self.contents, known, skips, until=moment)
+        growths = scan.probe(self._list(), self.contents, known, skips, until=moment)
         return self._increments(growths, bound)
+
+    def _list(self, only: Collection[str] | None = None) -> Mapping[str, ListedObject]:
+        listed = scan.list_objects(self.store, self.connector, self.contents, only)
+        self.last_listing.objects = listed if only is None else None
+        return listed
 
     def _newest_readings(self, bound: Bound) -> dict[str, ObjectEvidence]:
         return restarted(newest_readings(bound), self.restarts)
@@ -209,25 +227,47 @@ class Objects:
             )
 
     def unended_records(self, bound: Bound, probed: Sequence[Increment]) -> list[UnendedRecord]:
+        listed = scan.list_objects(self.store, self.connector, self.contents).values()
+        newest_first = sorted(listed, key=lambda listed_object: -listed_object.modified_at)
+        compressed = count()
+        measured = [
+            self.store.measured(self.connector.bucket, listed_object)
+            for listed_object in newest_first
+            if not self.store.is_compressed(listed_object.key)
+            or next(compressed) < _MEASURED_OBJECTS
+        ]
+        return self._unended(measured, bound, probed)
+
+    def listed_unended_records(
+        self, bound: Bound, probed: Sequence[Increment]
+    ) -> list[UnendedRecord]:
+        listed = (self.last_listing.objects or {}).values()
+        uncompressed = [
+            listed_object
+            for listed_object in listed
+            if not self.store.is_compressed(listed_object.key)
+        ]
+        return self._unended(uncompressed, bound, probed)
+
+    def _unended(
+        self, measured: Sequence[ListedObject], bound: Bound, probed: Sequence[Increment]
+    ) -> list[UnendedRecord]:
+        """The unended records of these objects, which have the sizes of their contents."""
         if self.contents.counted != "bytes":
             return []
-        bucket, newest = self.connector.bucket, self._newest_readings(bound)
+        newest = self._newest_readings(bound)
         uppers = {increment.name: increment.upper for increment in probed}
-        listed = self.store.list(bucket, literal_prefix(self.connector.pattern))
-        matching = scan.matching(listed, self.connector, self.contents)
-        matching.sort(key=lambda listed_object: -listed_object.modified_at)
-        unended, compressed = [], count()
-        for listed_object in matching:
+        unended = []
+        for listed_object in measured:
             key = listed_object.key
             evidence = newest.get(key, ObjectEvidence(key, 0, 0, UNKNOWN_VERSION))
-            if evidence.is_abandoned or (
-                self.store.is_compressed(key) and next(compressed) >= _MEASURED_OBJECTS
-            ):
+            if evidence.is_abandoned:
                 continue
             upper = uppers.get(evidence.partition, evidence.length)
-            size = self.store.measured(bucket, listed_object).size - upper
+            size = listed_object.size - upper
             if size > 0:
-                unended.append(UnendedRecord(evidence.partition, size, listed_object.modified_at))
+                modified_at = listed_object.modified_at
+                unended.append(UnendedRecord(evidence.partition, upper, size, modified_at))
         return sorted(unended, key=lambda record: record.partition)
 
     def acknowledge(self, published: Sequence[Increment]) -> None:

@@ -24,8 +24,7 @@ _THREADS = 8
 
 
 def probe(
-    store: Unzipped,
-    connector: ObjectsConnector,
+    listed: Mapping[str, ListedObject],
     contents: ObjectContents,
     evidence: Mapping[str, ObjectEvidence],
     skips: Sequence[Skip] = (),
@@ -33,7 +32,7 @@ def probe(
     until: Timestamp = MAXIMUM,
     only: Collection[str] | None = None,
 ) -> list[Growth]:
-    """The growth of the source's objects beyond ``evidence``, cut back to what is complete, in
+    """The growth of the source's ``listed`` objects beyond ``evidence``, cut back to what is complete, in
     order of key. Ignores objects modified at ``until`` or later, and keys that are not in ``only``,
     if it is given.
 
@@ -45,7 +44,6 @@ def probe(
     changed; ``DecodeFailed`` if it has other columns or cannot be read. If several objects fail, it
     raises the error of the first one.
     """
-    listed = _listed(store, connector, contents, only)
     known = evidence.keys() if only is None else evidence.keys() & set(only)
     keys = sorted(
         key
@@ -120,11 +118,11 @@ def _is_of(connector: ObjectsConnector, contents: ObjectContents, key: str) -> b
     return bool(compile_pattern(connector.pattern).fullmatch(key)) and contents.has_data(key)
 
 
-def _listed(
+def list_objects(
     store: Unzipped,
     connector: ObjectsConnector,
     contents: ObjectContents,
-    only: Collection[str] | None,
+    only: Collection[str] | None = None,
 ) -> dict[str, ListedObject]:
     """The source's objects as a listing shows them, or only those with the keys ``only``."""
     if only is None:

@@ -11,6 +11,7 @@ from queue import Empty, SimpleQueue
 
 from reclock.adapter.statements.sources.specs import source_specs
 from reclock.connectors.connector import (
+    UNENDED_MS,
     CheckResult,
     Checks,
     HasUnendedRecords,
@@ -23,9 +24,6 @@ from reclock.definitions.sources import SourceSpec
 from reclock.errors import ReclockError, extra_not_installed, hint_about, quoted_name
 from reclock.ingest.source_collections import SourceCollections
 from reclock.runtime.environment import Environment
-
-_UNENDED_MS = 60_000
-"""How long a writer may leave an object within a record before that is reported as missing."""
 
 _END_OF_RECORD = "a newline, and in CSV the quote that closes a field"
 
@@ -109,7 +107,7 @@ def _check_upstream(environment: Environment, spec: SourceSpec) -> Iterator[Chec
         for record in connector.unended_records(bound, new):
             yield CheckResult(
                 "last record",
-                now - record.written_at < _UNENDED_MS,
+                now - record.written_at < UNENDED_MS,
                 f"the last {record.size} bytes of {quoted_name(record.partition)} wait for the "
                 f"end of their record: {_END_OF_RECORD}",
             )
