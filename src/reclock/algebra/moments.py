@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from reclock.algebra.relations import TIME, MomentLimit
+from reclock.algebra.textual.times import round_time
 
 _START = datetime(2000, 1, 1)
 START_US = 946_684_800_000_000
@@ -16,3 +20,13 @@ def round_moment(moment: datetime, digits: int) -> datetime:
     elapsed, step = (moment - start) // timedelta(microseconds=1), 10 ** (6 - digits)
     whole = (abs(elapsed) + step // 2) // step * step
     return start + timedelta(microseconds=-whole if elapsed < 0 else whole)
+
+
+def round_values(value: Any, limit: MomentLimit) -> Any:
+    """A moment or a time, or the nested values of an array of them, rounded to the digits of the
+    limit. NULL stays NULL."""
+    if value is None:
+        return None
+    if isinstance(value, tuple | list):
+        return type(value)(round_values(item, limit) for item in value)
+    return (round_time if limit.type == TIME else round_moment)(value, limit.digits)

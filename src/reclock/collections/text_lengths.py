@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reclock.algebra.moments import START_US
+from reclock.algebra.moments import START_US, round_values
 from reclock.algebra.relations import TIME, Column, MomentLimit, TypeName, cut_name
 from reclock.algebra.textual.times import round_time
 from reclock.errors import TextTooLong
@@ -44,21 +45,23 @@ def within_limit(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
 
 
 def _of_arrays(arrays: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
-    """As ``within_limit``, of arrays of texts."""
+    """As ``within_limit``, of arrays of texts or moments."""
     texts = arrays
     for _ in range(column.type.dimensions):
         texts = pc.list_flatten(texts)
-    element = replace(column, type=column.type.base)
-    most = column.limit.characters if column.limit is not None else 0
+    limit, element = column.limit, replace(column, type=column.type.base)
+    assert limit is not None
     if within_limit(texts, element).equals(texts):
         return arrays
 
-    def shortened(items: object) -> object:
+    def changed(items: Any) -> Any:
+        if isinstance(limit, MomentLimit):
+            return round_values(items, limit)
         if isinstance(items, list):
-            return list(map(shortened, items))
-        return items[:most] if isinstance(items, str) else items
+            return list(map(changed, items))
+        return items[: limit.characters] if isinstance(items, str) else items
 
-    values = pa.array([shortened(items) for items in arrays.to_pylist()], arrays.type)
+    values = pa.array([changed(items) for items in arrays.to_pylist()], arrays.type)
     return pa.chunked_array([values]) if isinstance(arrays, pa.ChunkedArray) else values
 
 

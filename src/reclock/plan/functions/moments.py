@@ -23,12 +23,15 @@ from reclock.algebra.relations import (
 )
 from reclock.errors import InternalError, InvalidOption, UnsupportedSql
 from reclock.plan.functions import intervals, times
+from reclock.plan.functions.array_sql import innermost
 from reclock.plan.functions.interval_functions import UNITS as INTERVAL_UNITS
 from reclock.plan.functions.interval_functions import truncated_interval
 from reclock.plan.functions.json_calls import checked, json_call
 from reclock.plan.functions.registry import Site, Types, Writer, scalar
-from reclock.plan.functions.sql_names import raised, type_sql
+from reclock.plan.functions.sql_names import each_element, raised, type_sql
 from reclock.plan.functions.typing import exact
+
+Signature = tuple[tuple[ScalarType, ...], ScalarType]
 
 UNITS = (
     "microseconds",
@@ -377,21 +380,37 @@ def _rounded(engine: str) -> Writer:
         whole = f"((abs({us}) + {step} {divided} 2) {divided} {step} * {step})"
         return f"{START_US} + (CASE WHEN {us} < 0 THEN -{whole} ELSE {whole} END)"
 
-    def write(site: Site) -> str:
-        if site.result == TIME:
-            return times.rounded(engine, *site.arguments)
-        us = intervals.computed(engine, site.arguments, body)
+    def of_one(moment: str, digits: str, type: ScalarType) -> str:
+        if type == TIME:
+            return times.rounded(engine, moment, digits)
+        us = intervals.computed(engine, (moment, digits), body)
         if engine == "duckdb":
             return f"make_timestamp({us})"
-        return f"CAST(timestamp_micros({us}) AS {type_sql(engine, site.result)})"
+        return f"CAST(timestamp_micros({us}) AS {type_sql(engine, type)})"
+
+    def write(site: Site) -> str:
+        (moment, digits), type = site.arguments, site.result
+        if not type.dimensions:
+            return of_one(moment, digits, type)
+        element = of_one("e", digits, type.base)
+        return innermost(
+            engine, moment, type.dimensions, lambda row: each_element(engine, row, element)
+        )
 
     return write
+
+
+def _moments(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    """A moment, or an array of moments, and the number of digits."""
+    if len(types) != 2 or types[0] is None or types[0].base not in (TIMESTAMP, TIMESTAMPTZ, TIME):
+        return None
+    return exact(((types[0], INTEGER), types[0]))(types, constants)
 
 
 scalar(
     ROUNDED,
     "The moment rounded to so many digits after the seconds.",
-    exact(*(((type, INTEGER), type) for type in (TIMESTAMP, TIMESTAMPTZ, TIME))),
+    _moments,
     duckdb=_rounded("duckdb"),
     spark=_rounded("spark"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, overload
 
-from reclock.algebra.moments import round_moment
+from reclock.algebra.moments import round_values
 from reclock.algebra.relations import (
     BOOLEAN,
     BPCHAR,
@@ -22,7 +22,6 @@ from reclock.algebra.relations import (
     array,
     cut_name,
 )
-from reclock.algebra.textual.times import round_time
 from reclock.errors import (
     TextTooLong,
     TypeMismatch,
@@ -157,10 +156,7 @@ def _rounded(value: E, limit: MomentLimit) -> E:
     if limit.digits == 6:
         return value
     if isinstance(value, Literal):
-        if value.value is None:
-            return value
-        round_value = round_time if value.type == TIME else round_moment
-        return Literal(round_value(value.value, limit.digits), value.type)
+        return Literal(round_values(value.value, limit), value.type)
     return Call(ROUNDED, (value, Literal(limit.digits, INTEGER)), value.type)
 
 

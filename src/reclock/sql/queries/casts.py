@@ -11,6 +11,7 @@ from reclock.algebra.relations import (
     OID,
     TEXT,
     VARCHAR,
+    MomentLimit,
     ScalarType,
     TypeName,
     array,
@@ -50,9 +51,11 @@ def _cast(node: exp.Cast, context: ExprContext) -> TypedExpr:
     if (precision := moment_limit(node.args["to"])) is not None:
         return limited(cast_to(scalar(node.this, context), precision.type, context), precision)
     target = scalar_type(node.args["to"])
-    if (limit := element_limit(node.args["to"])) is not None:
-        texts = cast_to(scalar(node.this, context), target, context)
-        return call("left_of_each", [texts, Literal(limit.characters, INTEGER)])
+    if (of_elements := element_limit(node.args["to"])) is not None:
+        items = cast_to(scalar(node.this, context), target, context)
+        if isinstance(of_elements, MomentLimit):
+            return limited(items, of_elements)
+        return call("left_of_each", [items, Literal(of_elements.characters, INTEGER)])
     if (written := written_as(node.this, node.args["to"], target, context)) is not None:
         return written
     if isinstance(node.this, exp.Array) and target.name is TypeName.ARRAY:

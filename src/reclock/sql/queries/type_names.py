@@ -279,12 +279,15 @@ def column_limit(node: exp.Expr) -> TextLimit | MomentLimit | None:
     return text_limit(node) or moment_limit(node) or element_limit(node)
 
 
-def element_limit(node: exp.Expr) -> TextLimit | None:
-    """The limit that an array of ``varchar(n)`` sets for its elements; None of any other type."""
+def element_limit(node: exp.Expr) -> TextLimit | MomentLimit | None:
+    """The limit that an array of ``varchar(n)`` or of moments with a precision sets for its
+    elements; None of any other type."""
     while isinstance(node, exp.DataType) and node.this == exp.DType.ARRAY:
         [node] = node.expressions or [None]
         if isinstance(node, exp.DataType) and node.this == exp.DType.VARCHAR:
             return text_limit(node)
+        if (limit := moment_limit(node)) is not None:
+            return limit
     return None
 
 

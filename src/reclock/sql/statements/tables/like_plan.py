@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.relations import Column, MomentLimit, ScalarType, TextLimit, numeric
+from reclock.algebra.relations import Column, ScalarType, numeric
 from reclock.plan.functions.typing import declared
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.lookups import find_object
@@ -49,11 +49,11 @@ def table_with(columns: Iterable[Column]) -> CreateTableStatement:
     return table
 
 
-def _kept_type(column: Column) -> ScalarType | TextLimit | MomentLimit | str:
+def _kept_type(column: Column) -> ScalarType | str:
     if column.type.domain or column.type.base.enum or column.type.base.composite:
         return full_name(column.type)
     if column.limit is not None:
-        return column.limit
+        return column.sql_type
     return (
         column.type
         if column.type == numeric()
