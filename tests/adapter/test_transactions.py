@@ -222,6 +222,33 @@ def test_a_table_dropped_under_a_transaction_fails_it_whole(ada: Session, bob: S
     assert run(bob, "SELECT count(*) FROM a") == [(1,)]
 
 
+@pytest.mark.parametrize("text", ["INSERT INTO a (id) VALUES (2)", "UPDATE a SET n = DEFAULT"])
+def test_a_statement_of_its_own_is_planned_again_if_its_table_changed(
+    ada: Session, bob: Session, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes = ["ALTER TABLE a ALTER COLUMN n SET DEFAULT 7", "ALTER TABLE a ADD COLUMN x int"]
+    commit = Transaction.commit
+
+    def commit_late(transaction: Transaction) -> None:
+        if transaction.writes and changes:
+            run(bob, changes.pop())
+        commit(transaction)
+
+    monkeypatch.setattr(Transaction, "commit", commit_late)
+    run(ada, text)
+    assert not changes
+    assert run(ada, "SELECT count(*) FROM a WHERE n = 7") == [(1,)]
+
+
+def test_a_table_of_the_same_name_in_a_schema_not_searched_changes_nothing(
+    ada: Session, bob: Session
+) -> None:
+    run(ada, "BEGIN; INSERT INTO a VALUES (2, 2); INSERT INTO b VALUES (2, 2)")
+    run(bob, "CREATE SCHEMA other; CREATE TABLE other.a (x int); CREATE TABLE other.b (x int)")
+    run(ada, "COMMIT")
+    assert run(bob, "SELECT count(*) FROM a") == [(2,)]
+
+
 REDEFINED = {
     "the view itself": "CREATE OR REPLACE VIEW v AS SELECT id, -n AS n FROM b",
     (

@@ -91,6 +91,8 @@ def test_a_query_prints_to_text_that_means_the_same(query: str) -> None:
         ("SELECT LIST[1] = LIST['a']", UnknownOperator, "42883"),
         ("SELECT LIST[1] = ARRAY[1]", UnknownOperator, "42883"),
         ("SELECT LIST[1] @> ARRAY[1]", UnknownOperator, "42883"),
+        ("SELECT LIST[1] @> LIST['a']", UnknownOperator, "42883"),
+        ("SELECT MAP['a' => 1] @> MAP['a' => true]", UnknownOperator, "42883"),
         ("SELECT MAP['a' => 1] -> 1", UnknownOperator, "42883"),
         ("SELECT MAP['a' => 1] ?& ARRAY[1]", UnknownOperator, "42883"),
         ("SELECT MAP[1 => 1]", TypeMismatch, "42804"),

@@ -91,3 +91,4 @@ SELECT extract(timezone FROM at) AS s, extract(timezone_hour FROM at) AS h, date
 SELECT x::int[], (x::bigint[])[1], 2 = ANY (x::int[]), array_length(x::numeric[], 1) FROM (VALUES ('{1,2}'), ('{}'), (NULL), (' { 3 , NULL } '), ('[1:2]={7,8}')) AS v(x)
 SELECT x::text[], x::varchar[], CAST(x AS text[]) FROM (VALUES ('{"a b","c,\"d",NULL,"null",!x,=,\\}'), ('{"",''}')) AS v(x)
 SELECT concat('{', coalesce(a, 0), ',"', b, '"}')::text[] FROM t
+SELECT asin('NaN'), acos('NaN'), acosh('NaN'), atanh('NaN'), asind('NaN'), acosd('NaN')

@@ -23,18 +23,23 @@ from reclock.adapter.session.session_statements import SessionStatements, execut
 from reclock.adapter.statement_context import Answer, StatementContext
 from reclock.adapter.statements.dispatch import execute
 from reclock.adapter.statements.tables.repeated_inserts import insert_rows
-from reclock.adapter.transaction.session_transactions import SessionTransactions, TransactionStatus
+from reclock.adapter.transaction.session_transactions import (
+    ATTEMPTS,
+    SessionTransactions,
+    TransactionStatus,
+)
 from reclock.algebra.relations import ScalarType
 from reclock.algebra.text_style import TextStyle
 from reclock.algebra.timestamps import Timestamp, as_datetime
 from reclock.algebra.zones import LocalClock
-from reclock.errors import ReclockError, TransactionActive
+from reclock.errors import ReclockError, RelationChanged, TransactionActive
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.named_types import type_of_oid
 from reclock.sql.names import DEFAULT_USER
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
 from reclock.sql.planning.statement import plan_statement
+from reclock.sql.statements.tables.modify_plan import Modify
 from reclock.sql.statements.transactions.plan import TransactionControl
 from reclock.sql.statements.transactions.syntax import TransactionStatement
 from reclock.sql.syntax.parse import ParsedStatement, parse
@@ -340,10 +345,20 @@ class Session:
     def _execute_planned(
         self, parsed: ParsedStatement, parameters: Parameters, prepared: PreparedStatement | None
     ) -> Answer:
-        context = self._planned(parsed, parameters)
-        if prepared is not None:  # before the statement has an effect
-            prepared.check_unchanged(result_desc(context.planned.statement))
-        return read_from_memory(context) or execute(context.planned.statement, context)
+        attempt = 0
+        while True:
+            attempt += 1
+            context = self._planned(parsed, parameters)
+            statement = context.planned.statement
+            if prepared is not None:  # before the statement has an effect
+                prepared.check_unchanged(result_desc(statement))
+            try:
+                return read_from_memory(context) or execute(statement, context)
+            except RelationChanged:
+                # nothing was written: plan it on the catalog as it is now
+                is_alone = isinstance(statement, Modify) and self.transactions.block is None
+                if not is_alone or attempt == ATTEMPTS:
+                    raise
 
     def _planned(self, parsed: ParsedStatement, parameters: Parameters) -> StatementContext:
         catalog, read_ts = self.transactions.present()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -31,13 +31,15 @@ from reclock.errors import (
     WriteConflict,
 )
 from reclock.runtime.environment import Environment
+from reclock.sql.catalog.entries import Scope
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.statements.transactions.plan import TransactionControl
+from reclock.sql.syntax.temporary import TEMPORARY_SCHEMA
 
 T = TypeVar("T")
 
 ATTEMPTS = 20
-"""How often a definition is executed before it fails with the conflict."""
+"""How often a statement is executed before it fails with the conflict."""
 
 _MODES = {
     ISOLATION: "the isolation level of a transaction",
@@ -313,7 +315,13 @@ class SessionTransactions:
             self.temporary,
             is_block=is_block,
             is_read_only=lambda: self._variables.is_read_only,
+            searched_scopes=self._searched_scopes,
         )
+
+    def _searched_scopes(self) -> Set[Scope]:
+        names = self._variables.names
+        scopes = {(names.database, schema) for schema in names.search_path}
+        return {(None, TEMPORARY_SCHEMA), *scopes}
 
     def _run_at_once(self, work: Callable[[Transaction], T]) -> T:
         for attempt in range(1, ATTEMPTS + 1):

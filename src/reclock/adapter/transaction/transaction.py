@@ -42,7 +42,7 @@ from reclock.errors import (
 )
 from reclock.plan.relational import Plan, collections
 from reclock.runtime.environment import Environment
-from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.catalog.entries import RelationEntry, Scope
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.queries.views import expand
 from reclock.sql.statements.query.values import Select
@@ -92,6 +92,7 @@ class Transaction:
         *,
         is_block: bool = False,
         is_read_only: Callable[[], bool] = lambda: False,
+        searched_scopes: Callable[[], Set[Scope]] = frozenset,
     ) -> None:
         self.definitions = definitions
         self._temporary = temporary
@@ -102,6 +103,8 @@ class Transaction:
         self._environment = environment
         self._tables: dict[GlobalId, RelationEntry] = {}
         self._used: dict[GlobalId, UsedRelation] = {}
+        self._searched_scopes, self._searched = searched_scopes, set[Scope]()
+        """The schemas in which its statements looked for names without a schema."""
         self._reads: dict[GlobalId, Keys | None] = {}
         """The tables that were read, and by which keys; None stands for all rows."""
         self._replaced: set[GlobalId] = set()
@@ -322,6 +325,7 @@ class Transaction:
         Raises ``RelationChanged`` if it has changed since an earlier statement.
         """
         assert catalog.snapshot is not None
+        self._searched |= self._searched_scopes()
         base = self.definitions.base if self.definitions else catalog
         names = {used.entry.name: id for id, used in self._used.items()}
         unchecked, checked = set(ids), set[GlobalId]()
@@ -468,7 +472,7 @@ class Transaction:
     def _check_relations(self, catalog: PlannerCatalog) -> None:
         """Raises ``RelationChanged`` if a relation that the transaction used differs in ``catalog``."""
         for id, used in self._used.items():
-            if not used.is_still(catalog, self.writes.get(id, ())):
+            if not used.is_still(catalog, self.writes.get(id, ()), self._searched):
                 raise RelationChanged(str(used.entry.name))
 
 

@@ -11,7 +11,7 @@ from reclock.adapter.transaction.references import EnforcedConstraints
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import RelationDesc
 from reclock.sql.catalog.definitions import TableDefinition
-from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.catalog.entries import RelationEntry, Scope
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 
 
@@ -30,16 +30,18 @@ class UsedRelation:
             entry, EnforcedConstraints.of(entry, catalog), catalog.namesakes(entry.name.item)
         )
 
-    def is_still(self, catalog: PlannerCatalog, written: Sequence[pa.Table]) -> bool:
+    def is_still(
+        self, catalog: PlannerCatalog, written: Sequence[pa.Table], searched: Set[Scope]
+    ) -> bool:
         """Whether the statement would be planned in the same way on ``catalog``, and the changes
         ``written`` to the relation were checked against all constraints. A new object of the same
-        name may take the relation's place in the search path."""
+        name may take the relation's place if it is in a schema that was ``searched``."""
         entry = catalog.entry(self.entry.id)
         return (
             isinstance(entry, RelationEntry)
             and _definition(entry) == _definition(self.entry)
             and self.constraints.are_still(EnforcedConstraints.of(entry, catalog), written)
-            and catalog.namesakes(self.entry.name.item) <= self.namesakes
+            and catalog.namesakes(self.entry.name.item, searched) <= self.namesakes
         )
 
 

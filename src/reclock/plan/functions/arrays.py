@@ -371,7 +371,17 @@ def _series_of_moments(engine: str, site: Site) -> str:
         return f"CAST({moments.format(counted)} AS {type})"
 
     def by_months(first: str, last: str, step: str) -> str:
-        generated = f"generate_series({first}, {last}, {intervals.native(intervals.parts(step))})"
+        parts = intervals.parts(step)
+        numbers = parts.months, parts.days, parts.microseconds
+        has_one_sign = " OR ".join(
+            f"({' AND '.join(f'{number} {sign} 0' for number in numbers)})" for sign in (">=", "<=")
+        )
+        message = "'a series by months and days of different signs is not supported'"
+        generated = (
+            f"CASE WHEN {has_one_sign} THEN "
+            f"generate_series({first}, {last}, {intervals.native(parts)}) "
+            f"ELSE {raised(engine, '0A000', message)} END"
+        )
         return (
             f"CAST({_steps(engine, generated, first, last, intervals.span(engine, step))} AS "
             f"{type})"

@@ -13,6 +13,7 @@ from reclock.plan.functions.typing import exact
 
 _INFINITY = "CAST('Infinity' AS DOUBLE)"
 _NEVER_INFINITE = f"abs({{0}}) = {_INFINITY}"
+_BEYOND_ONE = "(abs({0}) > 1 AND NOT isnan({0}))"
 _ONE = exact(((DOUBLE,), DOUBLE))
 
 
@@ -37,10 +38,10 @@ for _name, _description, _outside, _template in (
         _NEVER_INFINITE,
         "(CASE WHEN {0} = 0 THEN " + _INFINITY + " ELSE 1 / tan({0}) END)",
     ),
-    ("asin", "Inverse sine.", "abs({0}) > 1", "asin({0})"),
-    ("acos", "Inverse cosine.", "abs({0}) > 1", "acos({0})"),
+    ("asin", "Inverse sine.", _BEYOND_ONE, "asin({0})"),
+    ("acos", "Inverse cosine.", _BEYOND_ONE, "acos({0})"),
     ("acosh", "Inverse hyperbolic cosine.", "{0} < 1", "acosh({0})"),
-    ("atanh", "Inverse hyperbolic tangent.", "abs({0}) > 1", "atanh({0})"),
+    ("atanh", "Inverse hyperbolic tangent.", _BEYOND_ONE, "atanh({0})"),
 ):
     scalar(
         _name,
@@ -112,8 +113,8 @@ for _name, _description, _outside, _template in (
     ("cosd", "Cosine of degrees.", _NEVER_INFINITE, _COSINE),
     ("tand", "Tangent of degrees.", _NEVER_INFINITE, _quotient(_SINE, _COSINE)),
     ("cotd", "Cotangent of degrees.", _NEVER_INFINITE, _quotient(_COSINE, _SINE)),
-    ("asind", "Inverse sine, in degrees.", "abs({0}) > 1", _INVERSE_SINE),
-    ("acosd", "Inverse cosine, in degrees.", "abs({0}) > 1", f"90 - {_INVERSE_SINE}"),
+    ("asind", "Inverse sine, in degrees.", _BEYOND_ONE, _INVERSE_SINE),
+    ("acosd", "Inverse cosine, in degrees.", _BEYOND_ONE, f"90 - {_INVERSE_SINE}"),
     ("atand", "Inverse tangent, in degrees.", "FALSE", "atan(v) / atan(1) * 45"),
 ):
     scalar(

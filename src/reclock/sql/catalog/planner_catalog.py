@@ -234,9 +234,13 @@ class PlannerCatalog:
         """The items of one schema by name."""
         return self._names.get(scope, {})
 
-    def namesakes(self, name: str) -> frozenset[GlobalId]:
-        """The ids of all items with this name, in whatever schema."""
-        return frozenset(items[name].id for items in self._names.values() if name in items)
+    def namesakes(self, name: str, scopes: Set[Scope] | None = None) -> frozenset[GlobalId]:
+        """The ids of all items with this name in these schemas, or in whatever schema."""
+        return frozenset(
+            items[name].id
+            for scope, items in self._names.items()
+            if name in items and (scopes is None or scope in scopes)
+        )
 
     @property
     def has_types(self) -> bool:

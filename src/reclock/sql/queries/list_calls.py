@@ -210,13 +210,15 @@ def list_operator(name: str, operands: Sequence[Planned], symbol: str) -> TypedE
     if name == "concat":
         return _concatenated(operands)
     if name in _OF_SETS:
-        [known] = {value.type for value in operands if value.type and value.type.is_list_or_map}
+        known = next(value.type for value in operands if value.type and value.type.is_list_or_map)
         left, right = (
             coerce(value, known) if isinstance(value, Untyped) else value for value in operands
         )
-        if left.type.name is not right.type.name:
+        common = common_of([left.type, right.type])
+        if left.type.name is not right.type.name or common is None:
             raise UnknownOperator(symbol, [str(left.type), str(right.type)])
-        return operator(_OF_SETS[name], [_as_set(left), _as_set(right)], symbol)
+        sets = [_as_set(coerce(value, common)) for value in (left, right)]
+        return operator(_OF_SETS[name], sets, symbol)
     if name in _OF_MAPS and is_map(operands[0]):
         return _of_map(name, operands, symbol)
     return operator(name, operands, symbol)

@@ -69,8 +69,8 @@ def check_width(width: int, expected: int) -> None:
 
 
 def check_only_column(width: int) -> None:
-    """Raises ``SubqueryWidth`` if the rows of a value have several columns."""
-    if width > 1:
+    """Raises ``SubqueryWidth`` if the rows of a value have several columns, or none."""
+    if width != 1:
         raise SubqueryWidth("subquery must return only one column")
 
 
