@@ -70,6 +70,39 @@ def test_every_row_of_a_large_step_is_checked_after_a_restart(
         assert rows(again, "SELECT count(*) FROM many") == [(count,)]
 
 
+@pytest.mark.parametrize("format", ["CSV WITH HEADER", "JSON", "PARQUET"])
+def test_the_hint_gives_up_exactly_the_rows_that_violate_a_check(
+    environment: Environment, lake: Path, format: str
+) -> None:
+    """Also after header, empty lines, quoted newlines and skipped records, in several objects."""
+    bad = {1, 2, 7}
+    for key in ("a", "b"):
+        path = lake / key
+        numbers = [1000 + n if n in bad else n for n in range(10)]
+        if format == "PARQUET":
+            table = pa.table({"n": numbers, "w": ["x"] * 10})
+            pq.write_table(table, path, row_group_size=4)
+        elif format == "JSON":
+            path.write_text("\n \n".join(f'{{"n":{n},"w":"x"}}' for n in numbers) + "\n")
+        else:
+            lines = "\n\r\n".join(f'"x\ny",{n}' for n in numbers)
+            path.write_text(f"w,n\n{lines}\n", newline="")
+    rows(
+        environment,
+        f"CREATE SOURCE s (n integer CONSTRAINT small CHECK (n < 1000), w text) {OBJECTS} {format}",
+    )
+    [stalled] = tick.run(environment, owner="test").failed
+    assert str(stalled.detail).startswith("small: 6 of 20 rows violate CHECK (n < 1000), such as (")
+    unit = "row" if format == "PARQUET" else "byte"
+    assert f": {unit} " in str(stalled.detail)
+    assert " and 1 more" in str(stalled.detail)
+    statement = str(stalled.hint).partition("or give 6 rows up with ")[2]
+    rows(environment, statement)
+    assert failure(environment) is None
+    good = [n for n in range(10) if n not in bad]
+    assert rows(environment, "SELECT n FROM s ORDER BY n") == [(n,) for n in good for _ in "ab"]
+
+
 @pytest.mark.parametrize(
     ("condition", "violations"),
     [

@@ -41,7 +41,7 @@ from reclock.definitions.formats import CsvFormat, JsonFormat, LineFormat, TextF
 from reclock.errors import DecodeFailed
 from reclock.formats.decode import decode
 from reclock.formats.messages import decode_messages
-from reclock.formats.records import quote_of, record_ends
+from reclock.formats.records import quote_of, record_ends, row_ranges
 from reclock.formats.values import Unreadable, typed_table
 
 CSV = CsvFormat(has_header=False)
@@ -264,6 +264,12 @@ def test_malformed_records_are_each_an_error_that_names_them(name, malformed):
         ]
         try:
             assert rows(buffer) == len(ends) - sum(blank), buffer
+            ranges = list(row_ranges(buffer, format, len(desc), offset=50))
+            whole = decode(buffer, format, desc, key="k", offset=50)
+            alone = [buffer[lower - 50 : upper - 50] for lower, upper in ranges]
+            assert [
+                decode(line, format, desc, key="k", offset=50).to_pylist() for line in alone
+            ] == [[row] for row in whole.to_pylist()]
         except DecodeFailed as failure:
             places = [starts.index(record.lower - 50) for record in failure.records]
             spans = [(record.lower - 50, record.upper - 50) for record in failure.records]

@@ -227,6 +227,35 @@ class HasUnendedRecords(Connector, Protocol):
         upstream. None if it has not seen all partitions."""
 
 
+@dataclass(frozen=True, slots=True)
+class RowPlace:
+    """Where a row was read: at the offsets ``[lower, upper)`` of a partition, which count in
+    ``unit``."""
+
+    partition: str
+    lower: int
+    upper: int
+    unit: str
+
+    @property
+    def text(self) -> str:
+        return f'{self.unit} {self.lower} of "{self.partition}"'
+
+    @property
+    def skip(self) -> Skip:
+        """What gives the row up."""
+        return self.partition, self.lower, self.upper
+
+
+@runtime_checkable
+class LocatesRows(Connector, Protocol):
+    """A connector that knows where in its upstream a row was read, without decoding it again."""
+
+    def locate(self, task: Any, rows: Sequence[int], count: int) -> list[RowPlace]:
+        """The places of these of the ``count`` rows that ``read`` yields for the task; rows count
+        from 0. Empty if they cannot be told apart. Raises a ``SourceError``."""
+
+
 @runtime_checkable
 class SupportsRestart(Connector, Protocol):
     """A connector that can read an abandoned partition again from its beginning."""

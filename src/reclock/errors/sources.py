@@ -184,13 +184,28 @@ class AuditFailed(SourceError):
 
     sqlstate = "23514"
 
-    def __init__(self, source: str, checks: list[str], *, detail: str | None = None) -> None:
+    def __init__(
+        self,
+        source: str,
+        checks: list[str],
+        *,
+        detail: str | None = None,
+        skips: Sequence[tuple[str, int, int]] = (),
+    ) -> None:
+        """``skips`` are offsets of rows that fail the checks."""
+        rows = "the row" if len(skips) == 1 else f"{len(skips)} rows"
+        give_up = (
+            f", or give {rows} up with ALTER SOURCE {source} SKIP {skipped_parts(skips)}"
+            if skips
+            else ""
+        )
         super().__init__(
             f"audit of source {quoted_name(source)} failed: {', '.join(checks)}",
             detail=detail,
             hint=(
                 f"correct the upstream and ALTER SOURCE {source} RETRY, or accept with "
                 + " and ".join(f"ALTER SOURCE {source} WAIVE '{check}'" for check in checks)
+                + give_up
             ),
         )
         self.source, self.checks = source, checks

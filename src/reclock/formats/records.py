@@ -4,13 +4,13 @@ for quoted text."""
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from reclock.algebra.relations import RelationDesc
-from reclock.definitions.formats import CsvFormat, LineFormat
+from reclock.definitions.formats import CsvFormat, JsonFormat, LineFormat
 from reclock.errors import HeaderMismatch
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -51,6 +51,38 @@ def record_ends(buffer: bytes, quote: bytes | None) -> npt.NDArray[np.int64]:
         quotes = np.flatnonzero(characters == ord(quote))
         newlines = newlines[np.searchsorted(quotes, newlines) % 2 == 0]
     return newlines + 1
+
+
+def row_ranges(
+    buffer: bytes,
+    format: LineFormat,
+    width: int,
+    *,
+    offset: int,
+    skips: Sequence[tuple[int, int]] = (),
+) -> Iterator[tuple[int, int]]:
+    """The bytes of each record that ``decode`` makes a row of, in order. The buffer begins with a
+    record at byte ``offset``, and its rows have ``width`` columns."""
+    start = offset
+    if offset == 0 and buffer.startswith(BYTE_ORDER_MARK):
+        start = len(BYTE_ORDER_MARK)
+    for end in record_ends(buffer, quote_of(format)).tolist():
+        lower, upper = start, offset + end
+        start = upper
+        is_skipped = any(low < upper and high > lower for low, high in skips)
+        if not is_skipped and not _is_blank(buffer[lower - offset : end], format, width):
+            yield lower, upper
+
+
+def _is_blank(record: bytes, format: LineFormat, width: int) -> bool:
+    """Whether a record is an empty line, which yields no row."""
+    match format:
+        case JsonFormat():
+            return not record.strip(b" \t\r\n")
+        case CsvFormat():
+            return width > 1 and record in (b"\n", b"\r\n")
+        case _:
+            return False
 
 
 def parse_header(record: bytes, key: str, format: CsvFormat, desc: RelationDesc) -> tuple[str, ...]:

@@ -132,7 +132,21 @@ class Step:
         seen = [f"{check}: {details[check]}" for check in self.blocking if check in details]
         if report.get("docs"):
             seen.append(f"data docs: {report['docs']}")
-        return AuditFailed(name, list(self.blocking), detail="; ".join(seen) or None)
+        return AuditFailed(
+            name, list(self.blocking), detail="; ".join(seen) or None, skips=self.violations
+        )
+
+    @property
+    def violations(self) -> tuple[Skip, ...]:
+        """The offsets of rows that fail the checks that are ``blocking``, as far as they are known,
+        in order."""
+        skips = self.audit.report.get("skips", {}) if self.audit else {}
+        found = {
+            (partition, lower, upper)
+            for check in self.blocking
+            for partition, lower, upper in skips.get(check, ())
+        }
+        return tuple(sorted(found))
 
     @property
     def has_passed(self) -> bool:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import structlog
 
 from reclock.adapter.context.texts import text_of
 from reclock.algebra.ids import StorageCollectionId
@@ -14,9 +18,11 @@ from reclock.collections.schema import arrow_schema
 from reclock.compute import rendering
 from reclock.compute.engines.database import NAME
 from reclock.compute.operators.rules import EngineRelation, columns
+from reclock.connectors.connector import RowPlace, Skip
 from reclock.errors import ReclockError
 from reclock.ingest.audit import AuditCase
 from reclock.ingest.source_collections import SourceCollections
+from reclock.pipeline.row_places import row_places
 from reclock.plan.build import compute, filter_rows
 from reclock.plan.relational import Finishing, Get, Plan
 from reclock.plan.scalars import Call, Case, ColumnRef, Literal, Scalar
@@ -34,27 +40,65 @@ if TYPE_CHECKING:
 
     from reclock.compute.engines.duckdb import DuckDbEngine
 
+_logger = structlog.get_logger(__name__)
+
 _ROWS = "staged_rows"
 _DIFF = Column(DIFF_COLUMN, BIGINT, is_nullable=False)
+_SHOWN_PLACES = 5
+"""How many places of rows that violate a constraint its result names. The statement that gives them
+up has more."""
+
 _EXAMPLE_VALUE, _EXAMPLE = 64, 1000
 """The most characters of a value, as in PostgreSQL, and of all values of an example."""
 
 
-def row_checks(environment: Environment, case: AuditCase) -> list[RowCheck]:
+@dataclass(frozen=True, slots=True)
+class RowChecks:
+    """What comes of the CHECKs of a source on the rows of a step. ``skips`` are offsets of rows that
+    violate a constraint, by its name."""
+
+    results: Sequence[RowCheck] = ()
+    skips: Mapping[str, Sequence[Skip]] = field(default_factory=dict)
+
+
+def row_checks(environment: Environment, case: AuditCase) -> RowChecks:
     """What comes of each enforced CHECK of the source on all rows that the step inserts.
 
-    One query answers all of them. A condition that cannot be evaluated for some row fails alone.
+    One query answers all of them. A condition that cannot be evaluated for some row fails alone. Of
+    rows that violate one, it finds the first in the upstream.
     """
     entry = environment.stores.planner_catalog().entry(case.source.id)
     constraints = entry.constraints if isinstance(entry, RelationEntry) else ()  # else dropped
     enforced = [constraint for constraint in constraints if constraint.is_enforced]
     if not enforced or not case.step.staged.get(""):
-        return []
+        return RowChecks()
     try:
         staged = _staged_rows(environment, case, enforced)
-        return _evaluated(staged, enforced)
+        results = _evaluated(staged, enforced)
     except Exception as failure:  # the edge between this source and the others of the audit
-        return [_unevaluated(constraint, failure) for constraint in enforced]
+        return RowChecks([_unevaluated(constraint, failure) for constraint in enforced])
+    places = {
+        constraint.name: _places(environment, case, partial(staged.violating, constraint))
+        for constraint, result in zip(enforced, results, strict=True)
+        if result.violations
+    }
+    shown = {
+        name: tuple(place.text for place in found[:_SHOWN_PLACES]) for name, found in places.items()
+    }
+    return RowChecks(
+        [replace(result, places=shown.get(result.name, ())) for result in results],
+        {name: [place.skip for place in found] for name, found in places.items() if found},
+    )
+
+
+def _places(
+    environment: Environment, case: AuditCase, find: Callable[[str, int], list[int]]
+) -> list[RowPlace]:
+    try:
+        return row_places(environment, case, find)
+    except Exception:  # the check has failed, whether or not its rows are found
+        _logger.warning("rows not located", source=case.source.name, exc_info=True)
+        return []
 
 
 def _evaluated(staged: StagedRows, constraints: Sequence[Constraint]) -> list[RowCheck]:
@@ -125,6 +169,22 @@ class StagedRows:
         [row] = self._rows(sql, counts)
         return [*row]
 
+    def violating(self, constraint: Constraint, path: str, most: int) -> list[int]:
+        """The numbers, from 0, of the first rows of one staged file that violate the constraint, at
+        most so many."""
+        import pyarrow.parquet as pq
+
+        rows = pq.read_table(path, filesystem=self.files.filesystem).select(self.files.schema.names)
+        # the number of each row, from 1, in place of its diff: all rows are inserted
+        numbers = pa.array(range(1, rows.num_rows + 1), pa.int64())
+        rows = rows.set_column(rows.column_names.index(DIFF_COLUMN), DIFF_COLUMN, numbers)
+        violated: Scalar = Call("not", (self.conditions[constraint.name],), BOOLEAN)
+        numbered = [self._diff, self._diff]  # the second is the answer's diff
+        plan = compute(filter_rows(self._updates, [violated]), numbered, ["row", "diff"])
+        sql = f"{self._rendered(plan)} ORDER BY 1 LIMIT {most:d}"
+        shown = (Column("row", BIGINT),)
+        return [number - 1 for (number,) in self._rows(sql, shown, rows)]
+
     def example(self, constraint: Constraint) -> str | None:
         """The values of a row that violates the constraint, which does."""
         violated: Scalar = Call("not", (self.conditions[constraint.name],), BOOLEAN)
@@ -136,8 +196,11 @@ class StagedRows:
             return text if len(text) <= _EXAMPLE else f"{text[:_EXAMPLE]}..."
         return None
 
-    def _rows(self, sql: str, shown: tuple[Column, ...]) -> list[tuple[Any, ...]]:
-        with self.engine.query(sql, shown, {_ROWS: self.files}, MAXIMUM).batches as batches:
+    def _rows(
+        self, sql: str, shown: tuple[Column, ...], rows: Dataset | pa.Table | None = None
+    ) -> list[tuple[Any, ...]]:
+        inputs = {_ROWS: self.files if rows is None else rows}
+        with self.engine.query(sql, shown, inputs, MAXIMUM).batches as batches:
             table = batches.read_all()
         values = [column.to_pylist() for column in table.columns[: len(shown)]]
         return list(zip(*values, strict=True))

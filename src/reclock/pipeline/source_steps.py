@@ -5,7 +5,7 @@ Every step is idempotent and durable before the next; any process may do any of 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
 import structlog
@@ -269,14 +269,21 @@ def audit(environment: Environment, sources: Sequence[str], *, owner: str) -> li
         return []
     from reclock.quality import audit as checks
 
+    checked_rows = [row_checks(environment, case) for case in cases]
     results = checks.audit(
         [case.slice for case in cases],
         docs_root=stores.settings.home / "quality",
         suites=stores.settings.home / "expectations",
         waived={case.source.name: frozenset(case.step.decisions.waive) for case in cases},
-        row_checks={case.source.name: row_checks(environment, case) for case in cases},
+        row_checks={
+            case.source.name: checked.results
+            for case, checked in zip(cases, checked_rows, strict=True)
+        },
     )
-    reports = [_conclude(stores, *audited) for audited in zip(cases, results, strict=True)]
+    reports = [
+        _conclude(stores, case, result, checked.skips)
+        for case, result, checked in zip(cases, results, checked_rows, strict=True)
+    ]
     return [report for report in reports if report is not None]
 
 
@@ -286,13 +293,16 @@ def _claimed(stores: Stores, specs: Sequence[SourceSpec]) -> set[GlobalId]:
     return {spec.id for spec in specs if spec.id in frontiers and frontiers[spec.id].claim}
 
 
-def _conclude(stores: Stores, case: AuditCase, result: AuditResult) -> AuditReport | None:
+def _conclude(
+    stores: Stores, case: AuditCase, result: AuditResult, skips: Mapping[str, Sequence[Skip]]
+) -> AuditReport | None:
     """The report of an audit that counts: nobody decided about the step meanwhile."""
     name, waived = case.source.name, tuple(result.names("waived"))
     failed = [*result.names("failed"), *waived]
     details = {check.name: check.detail for check in result.checks if check.name in failed}
     try:
-        step = conclude_audit(case, failed=failed, report={"docs": result.docs, "details": details})
+        report = {"docs": result.docs, "details": details, "skips": skips}
+        step = conclude_audit(case, failed=failed, report=report)
     except ClaimConflict:
         return None  # the next tick audits the step again
     error = step.audit_failure(name) if step.blocking else None

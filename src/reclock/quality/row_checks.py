@@ -19,6 +19,8 @@ class RowCheck:
     violations: int = 0
     example: str | None = None
     error: str | None = None
+    places: tuple[str, ...] = ()
+    """Where some of these rows were read, in words."""
 
     @property
     def is_met(self) -> bool:
@@ -33,5 +35,8 @@ class RowCheck:
         if self.is_met:
             return f"{check} holds for {self.rows} row{'' if self.rows == 1 else 's'}."
         example = f", such as ({self.example})" if self.example is not None else ""
+        if self.places:
+            others = self.violations - len(self.places)
+            example += f": {', '.join(self.places)}" + (f" and {others} more" if others else "")
         verb = "violates" if self.violations == 1 else "violate"
         return f"{self.violations} of {self.rows} rows {verb} {check}{example}"

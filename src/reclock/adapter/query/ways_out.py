@@ -44,6 +44,10 @@ def ways_out(source: str, step: Step) -> tuple[WayOut, ...]:
         ways.append(
             WayOut(f"WAIVE {check}", f"ALTER SOURCE {source} WAIVE {_text(check)}", follows)
         )
+    if error is None and (skips := step.violations):
+        rows = "the row" if len(skips) == 1 else f"{len(skips)} rows"
+        follows = "What is at these places is never read. The rest is read again, and its rows are checked."
+        ways.append(WayOut(f"SKIP {rows}", _skip(source, *skips), follows))
     if isinstance(error, DecodeFailed):
         ways += _skip_records(source, step, error)
     elif isinstance(error, UpstreamChanged):

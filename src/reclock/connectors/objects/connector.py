@@ -24,6 +24,7 @@ from reclock.connectors.connector import (
     CheckResult,
     Evidence,
     Increment,
+    RowPlace,
     Skip,
     UnendedRecord,
     remaining_ranges,
@@ -197,6 +198,19 @@ class Objects:
     def read(self, task: Sequence[ObjectReadTask]) -> Iterator[tuple[str, pa.Table]]:
         for rows in self.contents.read(task):
             yield "", rows
+
+    def locate(
+        self, task: Sequence[ObjectReadTask], rows: Sequence[int], count: int
+    ) -> list[RowPlace]:
+        ranges = [
+            (piece.partition, lower, upper)
+            for piece in task
+            for lower, upper in self.contents.row_ranges(piece)
+        ]
+        if len(ranges) != count:
+            return []
+        unit = "byte" if self.contents.counted == "bytes" else "row"
+        return [RowPlace(*ranges[row], unit) for row in rows]
 
     def check(self, bound: Bound) -> Iterator[CheckResult]:
         prefix = literal_prefix(self.connector.pattern)

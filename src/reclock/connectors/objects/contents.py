@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, Protocol
 
 import pyarrow as pa
@@ -40,3 +40,7 @@ class ObjectContents(Protocol):
     def read(self, tasks: Sequence[ObjectReadTask]) -> Iterator[pa.Table]:
         """The rows of the splits, in order. Raises ``UnpublishedGone``, ``UpstreamChanged`` and
         ``DecodeFailed``."""
+
+    def row_ranges(self, task: ObjectReadTask) -> Iterable[tuple[int, int]]:
+        """The offsets of each row of a split, in the order in which ``read`` yields them. Raises
+        ``UnpublishedGone`` and ``UpstreamChanged``."""

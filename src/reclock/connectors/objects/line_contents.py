@@ -28,7 +28,7 @@ from reclock.definitions.formats import CsvFormat, LineFormat
 from reclock.errors import DecodeFailed, UpstreamChanged
 from reclock.formats.bad_records import decoded_in_turn
 from reclock.formats.decode import decode
-from reclock.formats.records import last_end, parse_header, quote_of, record_ends
+from reclock.formats.records import last_end, parse_header, quote_of, record_ends, row_ranges
 from reclock.reclocking.remap import BoundRange
 
 RECORD_LIMIT_BYTES = 64 << 20
@@ -102,14 +102,7 @@ class LineContents:
         yield pa.concat_tables(decoded_in_turn(partial(self._read, task) for task in tasks))
 
     def _read(self, task: ObjectReadTask) -> pa.Table:
-        split = task.split
-        try:
-            buffer = b"".join(self.store.read(self.bucket, task.key, split.lower, split.upper))
-        except ObjectMissing as missing:
-            raise lost(task, self.counted, missing.detail) from missing
-        check_crc(task, self.counted, zlib.crc32(buffer, split.crc_before))
-        start = max(split.lower, min(task.header_end, split.upper))
-        records = buffer[start - split.lower :] if start > split.lower else buffer
+        records, start = self._records(task)
         return decode(
             records,
             self.format,
@@ -119,6 +112,21 @@ class LineContents:
             offset=start,
             skips=task.skips,
         )
+
+    def row_ranges(self, task: ObjectReadTask) -> Iterator[tuple[int, int]]:
+        records, start = self._records(task)
+        return row_ranges(records, self.format, len(self.desc), offset=start, skips=task.skips)
+
+    def _records(self, task: ObjectReadTask) -> tuple[bytes, int]:
+        """The bytes of the split after the header, as they were bound, and where they begin."""
+        split = task.split
+        try:
+            buffer = b"".join(self.store.read(self.bucket, task.key, split.lower, split.upper))
+        except ObjectMissing as missing:
+            raise lost(task, self.counted, missing.detail) from missing
+        check_crc(task, self.counted, zlib.crc32(buffer, split.crc_before))
+        start = max(split.lower, min(task.header_end, split.upper))
+        return (buffer[start - split.lower :] if start > split.lower else buffer), start
 
     def _measured(self, listed: ListedObject, before: ObjectEvidence) -> ListedObject:
         """The object with the size of its contents. Raises ``UpstreamChanged`` if it shrank."""

@@ -209,6 +209,10 @@ class ParquetContents:
     def read(self, tasks: Sequence[ObjectReadTask]) -> Iterator[pa.Table]:
         return decoded_in_turn(self._batches(tasks))
 
+    def row_ranges(self, task: ObjectReadTask) -> Iterator[tuple[int, int]]:
+        rows = _without(range(task.split.lower, task.split.upper), task.skips)
+        return ((row, row + 1) for row in rows)
+
     def _batches(self, tasks: Sequence[ObjectReadTask]) -> Iterator[Callable[[], pa.Table]]:
         for key, splits in groupby(tasks, key=lambda task: task.key):
             yield from self._object_batches(key, list(splits))
