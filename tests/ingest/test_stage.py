@@ -3,6 +3,7 @@ Each upstream can be read by Spark's executors."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,6 +114,18 @@ def test_files_and_outcome(stage: Stage, tmp_path: Path) -> None:
 
 def bad(partition: str, offset: int) -> list[Any]:
     return [("a", encode_failure(DecodeFailed(partition, offset, detail="bad")))]
+
+
+def test_an_error_in_a_claim_of_an_earlier_release_is_read() -> None:
+    """It had no records beside the first offset."""
+    now = DecodeFailed("a", 2, detail="bad", unit="offset", remedy="register it")
+    fields = json.loads(encode_failure(now))
+    for added in ("records", "count", "is_complete"):
+        del fields[added]
+    error = decode_failure(json.dumps(fields))
+    assert isinstance(error, DecodeFailed)
+    assert (error.message, error.detail, error.hint) == (now.message, now.detail, now.hint)
+    assert [record.skip for record in error.records] == [("a", 2, 3)]
 
 
 SILENT = UpstreamUnavailable("silent")

@@ -123,6 +123,19 @@ def test_a_decision_is_executed_once_it_is_confirmed_and_recorded(
     assert decided(environment) == [("skip", "reclock")]
 
 
+def test_one_button_gives_up_all_bad_records(environment: Environment, pages: Pages) -> None:
+    id = stall(environment, "flights", records_at=(7, 20, 21))
+    object_page = pages.get(f"object/{id}", "ann").html
+    for at in (7, 20, 21):
+        assert f"byte {at} of &#34;o.csv&#34;: two fields, not three" in object_page
+    assert f'<a class="button" href="/object/{id}/1">SKIP 3 records</a>' in object_page
+    confirmation = pages.get(f"object/{id}/1", "ann")
+    assert "SKIP &#39;o.csv&#39; FROM 7 TO 8, FROM 20 TO 22;" in confirmation.html
+    pages.decide(f"object/{id}/1", form_of(confirmation), "ann", role="reclock")
+    assert claim_of(environment, id).decisions.skip == (("o.csv", 7, 8), ("o.csv", 20, 22))
+    assert decided(environment) == [("skip", "reclock")] * 2
+
+
 def test_a_form_that_is_not_ours_or_not_true_any_more_decides_nothing(
     environment: Environment, pages: Pages
 ) -> None:
