@@ -177,7 +177,7 @@ def _indexes(state: CatalogState) -> Rows:
     for id_, facts in state.indexes.items():
         positions = tuple(0 if part.position is None else part.position + 1 for part in facts.key)
         expressions = ", ".join(part.sql for part in facts.key if part.position is None) or None
-        key = ", ".join(part.sql for part in facts.key)
+        parts = tuple(part.sql for part in facts.key)
         options = (0,) * len(positions)
         is_view_default, traits = facts.is_view_default, (False, False, False, True)
         yield (
@@ -185,7 +185,8 @@ def _indexes(state: CatalogState) -> Rows:
             object_oid(facts.on_id),
             positions,
             options,
-            key,
+            ", ".join(parts),
+            parts,
             expressions,
             is_view_default,
             *traits,
@@ -207,6 +208,7 @@ def _indexes(state: CatalogState) -> Rows:
                     constraint.positions,
                     options,
                     constraint.key,
+                    constraint.parts,
                     constraint.expressions,
                     False,
                     *traits,
@@ -375,6 +377,7 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
             positions=array(SMALLINT),
             options=array(SMALLINT),
             key=TEXT,
+            parts=array(TEXT),
             expressions=TEXT,
             is_view_default=BOOLEAN,
             is_unique=BOOLEAN,

@@ -50,8 +50,8 @@ class ConstraintFacts:
     """``p``, ``u``, ``f`` or ``c``; ``i`` for a unique index of expressions or of some rows, which
     is no constraint to PostgreSQL."""
     positions: tuple[int, ...]
-    key: str
-    """The columns as SQL."""
+    parts: tuple[str, ...]
+    """Each column, or key of a unique index, as SQL."""
     is_deferrable: bool
     is_deferred: bool
     are_nulls_equal: bool
@@ -65,6 +65,11 @@ class ConstraintFacts:
     predicate: str | None = None
     """The condition of a unique index, as SQL."""
     comment: str | None = None
+
+    @property
+    def key(self) -> str:
+        """The columns as SQL."""
+        return ", ".join(self.parts)
 
     @property
     def has_index(self) -> bool:

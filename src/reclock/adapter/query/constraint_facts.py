@@ -56,7 +56,7 @@ def _facts(
             constraint.name,
             _TYPES[constraint.kind],
             _index_positions(entry, constraint) if key else _positions(entry, constraint.columns),
-            ", ".join(key) or _key(constraint.columns),
+            tuple(key or map(quote, constraint.columns)),
             constraint.is_deferrable,
             constraint.is_deferred,
             constraint.are_nulls_equal,

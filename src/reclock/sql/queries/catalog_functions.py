@@ -102,10 +102,13 @@ def _of_function(column: str) -> str:
     return f"(SELECT {column} FROM mz_internal.mz_functions WHERE oid = argument1)"
 
 
+_PLAIN_NAME = r"^[a-z_][a-z0-9_$]*\.[a-z_][a-z0-9_$]*$"
+"""A schema and a name that need no quotes, be they reserved words."""
+
+
 CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
     # name: types of arguments, how many must be there, the expression
-    # What names mean that are no constants, without their quotes: of relations with their
-    # schemas or as they are shown.
+    # What names mean that are no constants. Those of relations may be quoted and have schemas.
     "regnamespace_named": ((TEXT,), 1, _number("pg_catalog.pg_namespace", "nspname = argument1")),
     "database_named": ((TEXT,), 1, _number("pg_catalog.pg_database", "datname = argument1")),
     "cluster_named": (
@@ -119,8 +122,10 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
         1,
         _number(
             "(SELECT oid, full_name AS name FROM mz_internal.mz_visible_relations UNION ALL "
-            "SELECT oid, shown_name FROM mz_internal.mz_visible_relations) AS names",
-            "name = argument1",
+            "SELECT oid, shown_name FROM mz_internal.mz_visible_relations UNION ALL "
+            "SELECT oid, replace(full_name, '\"', '') FROM mz_internal.mz_visible_relations "
+            f"WHERE replace(full_name, '\"', '') ~ '{_PLAIN_NAME}') AS names",
+            "name = CASE WHEN strpos(argument1, '\"') = 0 THEN lower(argument1) ELSE argument1 END",
         ),
     ),
     "regclass_name": ((REGCLASS,), 1, _named("mz_internal.mz_visible_relations", "shown_name")),
@@ -178,7 +183,9 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
         (OID, INTEGER, BOOLEAN),
         1,
         """CASE WHEN coalesce(argument2, 0) = 0 THEN (SELECT indexdef FROM mz_internal.mz_index_definitions WHERE oid = argument1)
-        ELSE (SELECT quote_ident(attname) FROM pg_catalog.pg_attribute WHERE attrelid = argument1 AND attnum = argument2) END""",
+        ELSE (SELECT CASE WHEN parts[argument2] IS NULL THEN ''
+            WHEN argument3 OR parts[argument2] NOT LIKE '(%' THEN parts[argument2] ELSE '(' || parts[argument2] || ')' END
+            FROM mz_internal.mz_index_keys WHERE oid = argument1) END""",
     ),
     "pg_encoding_to_char": ((INTEGER,), 1, "CASE argument1 WHEN 6 THEN 'UTF8' ELSE '' END"),
     "pg_char_to_encoding": ((TEXT,), 1, "CASE upper(argument1) WHEN 'UTF8' THEN 6 ELSE -1 END"),
@@ -256,7 +263,7 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
     "pg_get_serial_sequence": (
         (REGCLASS, TEXT),
         2,
-        """(SELECT max(n.nspname || '.' || quote_ident(c.relname)) FROM mz_internal.mz_sequences AS s
+        """(SELECT max(quote_ident(n.nspname) || '.' || quote_ident(c.relname)) FROM mz_internal.mz_sequences AS s
         JOIN mz_internal.mz_attributes AS a ON a.oid = s.owner_oid AND a.position = s.owner_position
         JOIN pg_catalog.pg_class AS c ON c.oid = s.oid
         JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace

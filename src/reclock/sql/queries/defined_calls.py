@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from reclock.algebra.relations import BOOLEAN, OID, REGROLE, TEXT, ScalarType
+from reclock.algebra.relations import BOOLEAN, OID, REGCLASS, REGROLE, TEXT, ScalarType
 from reclock.errors import UnknownFunction, UnsupportedSql
 from reclock.plan.scalars import Call, Cast, Literal, Parameter
 from reclock.sql.queries.catalog_functions import (
@@ -112,7 +112,9 @@ def catalog_argument(value: Planned, type: ScalarType, context: ExprContext) -> 
         and value.type == TEXT
         and not isinstance(value, Literal | Parameter)
     ):
-        name = call("replace", [value, Literal('"', TEXT), Literal("", TEXT)])
+        name: Planned = value
+        if type != REGCLASS:  # no name of a relation, which may be within a schema
+            name = call("replace", [value, Literal('"', TEXT), Literal("", TEXT)])
         return Cast(catalog_call(f"{type}_named", [name], context), type)
     if (
         type.is_object_id

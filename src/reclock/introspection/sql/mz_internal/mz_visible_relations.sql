@@ -13,7 +13,7 @@ SELECT
   v.oid IS NOT NULL,  -- is_visible boolean
   -- shown_name text
   CASE WHEN v.oid IS NULL THEN quote_ident(s.name) || '.' ELSE '' END || quote_ident(o.name),
-  s.name || '.' || o.name  -- full_name text
+  quote_ident(s.name) || '.' || quote_ident(o.name)  -- full_name text
 FROM mz_internal.mz_objects_and_keys AS o
 JOIN here AS s ON s.id = o.schema_id
 LEFT JOIN (

@@ -85,8 +85,8 @@ def name_default(column: TableColumn, catalog: PlannerCatalog, session: SessionN
 
 def _serial_type(column: TableColumn) -> exp.DType | None:
     kind = column.args["kind"]
-    if not isinstance(kind, exp.DataType) or isinstance(kind, exp.ObjectIdentifier):
-        return None
+    if not isinstance(kind, exp.DataType) or not isinstance(kind.this, exp.DType):
+        return None  # as of interval year to month
     named = kind.args.get("kind")
     name = named.name if isinstance(named, exp.Identifier) else str(kind.this.value)
     return _SERIAL.get(name.lower())
