@@ -424,6 +424,24 @@ IDENTITIES = """
     CREATE UNIQUE INDEX of_numbers ON numbered_later (a) NULLS DISTINCT
 """
 
+JOINED_TO_TARGETS = """
+    CREATE TABLE t (i int, n int);
+    CREATE TABLE a (x int);
+    CREATE TABLE b (y int);
+    INSERT INTO t VALUES (1, 0), (2, 0), (3, 0);
+    INSERT INTO b VALUES (1), (2);
+    UPDATE t SET n = 1 FROM (VALUES (1), (2), (3)) AS v (k) JOIN b ON v.k = b.y WHERE t.i = v.k;
+    UPDATE t SET n = n + 10 FROM unnest(ARRAY[2, 3], ARRAY['x', 'y']) WITH ORDINALITY AS u (k, w, o)
+        JOIN b ON b.y = u.o WHERE t.i = u.k;
+    UPDATE t SET n = n + 100 FROM generate_series(2, 4) AS g (k) LEFT JOIN b ON b.y = g.k, LATERAL (SELECT b.y + 1)
+        AS l (z) CROSS JOIN a WHERE t.i = l.z;
+    UPDATE t SET n = n + 1000 FROM a RIGHT JOIN b ON a.x = b.y WHERE t.i = b.y;
+    UPDATE t SET n = n + 10000 FROM b AS c, a FULL JOIN b ON a.x = b.y WHERE t.i = b.y + c.y;
+    SELECT * FROM t ORDER BY i;
+    MERGE INTO t USING (VALUES (1), (2)) AS v (k) JOIN b ON b.y = v.k ON t.i = v.k WHEN MATCHED THEN UPDATE SET n = 0;
+    DELETE FROM t USING (VALUES (1)) AS v (k) FULL JOIN b ON v.k = b.y WHERE t.i = v.k;
+    SELECT * FROM t ORDER BY i
+"""
 MESSAGES = ("23502", "23505", "23514", "21000", "42P10")
 """SQLSTATEs whose messages are PostgreSQL's."""
 
@@ -442,6 +460,7 @@ MESSAGES = ("23502", "23505", "23514", "21000", "42P10")
             TEMPORARY,
             RETYPED,
             IDENTITIES,
+            JOINED_TO_TARGETS,
         ),
     ],
 )

@@ -76,6 +76,8 @@ class JoinParser(TypeParser):
         table = super()._parse_table(*args, **options)
         if isinstance(table, exp.Table):
             table.set("only", None)  # it changes nothing: see table_name
+        if options.get("joins") and isinstance(table, exp.Values | exp.Unnest | exp.Lateral):
+            table.set("joins", list(self._parse_joins()) or None)
         return table
 
     def rows_after_with(self) -> exp.Expr | None:
