@@ -82,6 +82,49 @@ def test_a_source_reaches_its_upstream_with_the_value_the_secret_has_now(
         assert client(again, "s")["sasl.password"] == "another"
 
 
+def test_a_source_reaches_its_upstream_where_its_connection_leads_now(
+    environment: Environment,
+) -> None:
+    run(environment, MADE)
+    run(
+        environment,
+        """
+        CREATE SECRET other AS 'x';
+        ALTER CONNECTION k SET (BROKER 'c:3', PASSWORD SECRET other), RESET (SASL MECHANISMS)
+            WITH (VALIDATE = FALSE);
+        DROP SECRET word
+        """,
+    )
+    expected = {
+        "bootstrap.servers": "c:3",
+        "security.protocol": "SASL_SSL",
+        "sasl.username": "me",
+        "sasl.password": "x",
+    }
+    assert client(environment, "s") == expected
+    with Environment.open(environment.stores.settings.home) as again:
+        assert client(again, "s") == expected
+    assert run(environment, "SHOW CREATE CONNECTION k") == [
+        (
+            "reclock.public.k",
+            "CREATE CONNECTION reclock.public.k TO KAFKA (BROKER = 'c:3', SASL USERNAME = 'me', "
+            "SASL PASSWORD = SECRET reclock.public.other)",
+        )
+    ]
+    run(environment, "ALTER CONNECTION IF EXISTS nobody SET (BROKER 'd:4')")
+
+
+def test_a_connection_leads_elsewhere_only_if_the_other_end_answers(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reclock.connectors.validation._PATIENCE_S", 1)
+    run(environment, "CREATE CONNECTION k TO KAFKA (BROKER 'a:1') WITH (VALIDATE = FALSE)")
+    with pytest.raises(UpstreamUnavailable):
+        run(environment, "ALTER CONNECTION k SET (BROKER '127.0.0.1:1')")
+    [(_, text)] = run(environment, "SHOW CREATE CONNECTION k")
+    assert "BROKER = 'a:1'" in text
+
+
 def test_what_is_used_is_not_dropped(environment: Environment) -> None:
     run(environment, MADE)
     for drop in ("DROP SECRET word", "DROP CONNECTION k"):
@@ -232,6 +275,7 @@ def test_usage_is_what_it_takes_to_use_them(environment: Environment) -> None:
         "ALTER SECRET word AS 'x'",
         "DROP SECRET word CASCADE",
         "VALIDATE CONNECTION k",
+        "ALTER CONNECTION k SET (BROKER 'c:1') WITH (VALIDATE = FALSE)",
     ):
         with pytest.raises(PermissionDenied):
             run(environment, text, user="ada")
@@ -259,6 +303,13 @@ def created(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
         ("CREATE CONNECTION c TO KAFKA (BROKER 'a:1', PASSWORD SECRET nobody)", UnknownObject),
         ("CREATE CONNECTION c TO KAFKA (COLOUR 'red')", SqlSyntaxError),
         ("CREATE CONNECTION c TO FAX (NUMBER 1)", SqlSyntaxError),
+        ("ALTER CONNECTION k SET (HOST 'a')", InvalidOption),
+        ("ALTER CONNECTION k SET (COLOUR 'red')", SqlSyntaxError),
+        ("ALTER CONNECTION k RESET (BROKER)", InvalidOption),
+        ("ALTER CONNECTION k SET (BROKER 'a:1'), RESET (BROKERS)", InvalidOption),
+        ("ALTER CONNECTION k SET (SASL PASSWORD 'plain')", InvalidOption),
+        ("ALTER CONNECTION k PAINT RED", SqlSyntaxError),
+        ("ALTER CONNECTION nobody SET (BROKER 'a:1')", UnknownObject),
         ("CREATE CONNECTION c TO KAFKA (BROKER 'a:1') WITH (colour = 'red')", InvalidOption),
         ("CREATE CONNECTION k TO KAFKA (BROKER 'a:1')", DuplicateObject),
         ("CREATE SOURCE x FROM KAFKA CONNECTION nobody (TOPIC 't') FORMAT TEXT", UnknownObject),

@@ -3,6 +3,7 @@ to the emitter or to the table. Read by PyIceberg."""
 
 from __future__ import annotations
 
+import shutil
 import signal
 from collections import Counter
 from collections.abc import Iterator
@@ -85,6 +86,23 @@ def test_each_time_is_one_snapshot(world: World) -> None:
     assert emit(world).commits == 0
     assert len(check(world)) == 6
     assert rows(load(world)) == Counter([(4, "d", Decimal("0.00"))])
+
+
+def test_a_copy_of_the_environment_does_not_write_into_the_original(
+    world: World, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    change(world, "INSERT INTO sold VALUES (1, 'a', 1.5)")
+    world.sql(SINK)
+    emit(world)
+    world.close()
+    copied_home = tmp_path_factory.mktemp("copy") / "home"
+    shutil.copytree(world.home, copied_home)
+    copy = World(copied_home, now=world.now)
+    change(copy, "INSERT INTO sold VALUES (2, 'b', 2)")
+    with pytest.raises(TargetChanged, match="lies outside this environment"):
+        emit(copy)
+    copy.close()
+    assert rows(load(world)) == Counter([(1, "a", Decimal("1.50"))])
 
 
 def test_an_altered_sink_writes_the_difference_as_one_snapshot(world: World) -> None:

@@ -87,6 +87,10 @@ STATEMENTS: dict[str, str] = {
         "CREATE CONNECTION s.c TO CONFLUENT SCHEMA REGISTRY (URL = 'http://x')"
     ): "CreateConnectionStatement",
     "CREATE CONNECTION c TO AWS (ACCESS KEY ID 'x', REGION 'eu')": "CreateConnectionStatement",
+    (
+        "ALTER CONNECTION IF EXISTS s.c SET (BROKER 'b:1', PASSWORD SECRET s), RESET (SSL KEY, "
+        "USERNAME) WITH (validate = false)"
+    ): "AlterConnectionStatement",
     "VALIDATE CONNECTION s.c": "ValidateConnectionStatement",
     "SHOW CREATE CONNECTION c": "ShowCreateStatement",
     "DROP CONNECTION IF EXISTS c, d CASCADE": "DropStatement",

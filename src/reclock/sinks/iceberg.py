@@ -37,6 +37,7 @@ from reclock.definitions.sinks import IcebergTarget
 from reclock.errors import ClaimConflict, TargetChanged, TargetUnavailable
 from reclock.failpoints import failpoint
 from reclock.sinks.current_rows import CurrentRows
+from reclock.sinks.iceberg_catalog import lies_elsewhere
 from reclock.sinks.target import Written
 
 SINK_PROPERTY, UPPER_PROPERTY = "reclock.sink", "reclock.upper"
@@ -166,6 +167,11 @@ class IcebergWriter:
         holds what the sink wrote last."""
         if table.properties.get(SINK_PROPERTY) != self._sink:
             raise TargetChanged(f"{self._label} is not of this sink")
+        if lies_elsewhere(table):
+            raise TargetChanged(
+                f"{self._label} lies outside this environment",
+                detail=f"its files are in {table.location()}: was the environment copied or moved?",
+            )
         columns = _columns(table.schema())
         if columns != self._columns:
             raise TargetChanged(

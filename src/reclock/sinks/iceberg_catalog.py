@@ -11,6 +11,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
+from pyiceberg.table import Table
 
 from reclock.collections.folder import fsync
 from reclock.config import Settings
@@ -38,6 +39,15 @@ def open_catalog(
         uri=settings.iceberg_catalog_url.get_secret_value(),
         warehouse=warehouse,
     )
+
+
+def lies_elsewhere(table: Table) -> bool:
+    """Whether the files of a table in the environment's own catalog are not in its local folder for
+    sinks. Paths in an Iceberg table are absolute: a copy of an environment names the files of the
+    environment that it was copied from."""
+    warehouse = table.catalog.properties.get("warehouse", "")
+    is_local = isinstance(table.catalog, SqlCatalog) and warehouse.startswith("file://")
+    return is_local and not table.location().startswith(f"{warehouse}/")
 
 
 def _store_properties(settings: Settings, root: str) -> dict[str, str]:

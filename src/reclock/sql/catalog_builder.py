@@ -163,6 +163,9 @@ def _creation_order(id: GlobalId) -> tuple[bool, int]:
     return id.startswith("t"), int(id[1:])
 
 
+_INDEPENDENT = (ItemType.TYPE, ItemType.SECRET)
+
+
 def _add_items(
     catalog: PlannerCatalog,
     items: Iterable[Item],
@@ -170,14 +173,15 @@ def _add_items(
     previous: PlannerCatalog | None,
 ) -> None:
     """Add the items in the order of creation, so that each finds the items that it depends on.
-    Types, which depend on none, come first: a transaction reserves the id of a table that it fills,
-    which may so be lower than that of a type that it created before.
+    Types and secrets, which depend on none, come first: a transaction reserves the id of a table
+    that it fills, which may so be lower than that of a type that it created before; and a
+    connection may be altered to use a newer secret.
 
     An item that cannot be planned is quarantined under its name, with those that depend on it, and
     no others.
     """
     for item in sorted(
-        items, key=lambda item: (item.type is not ItemType.TYPE, *_creation_order(item.id))
+        items, key=lambda item: (item.type not in _INDEPENDENT, *_creation_order(item.id))
     ):
         name = QualifiedName(*schemas[item.schema_id], item.name)
         catalog.add(_entry_of(item, name, catalog, previous))

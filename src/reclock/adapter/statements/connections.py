@@ -12,6 +12,7 @@ from reclock.adapter.transaction.catalog_change import CatalogChange, defines
 from reclock.catalog.objects import ItemType, Kind
 from reclock.connectors.validation import validate
 from reclock.sql.statements.connections.plan import (
+    AlterConnection,
     AlterSecret,
     CreateConnection,
     CreateSecret,
@@ -53,10 +54,7 @@ def _(statement: CreateConnection, context: AuthorizationContext) -> Requirement
 @executes(CreateConnection)
 def _(statement: CreateConnection, context: StatementContext) -> Result:
     check_permanent(statement, context)
-    if statement.is_validated:
-        validate(
-            statement.connection, context.environment.runtime.connection_context.resolve_secret
-        )
+    _validate(statement, context)
     return change_catalog(statement, context)
 
 
@@ -64,6 +62,34 @@ def _(statement: CreateConnection, context: StatementContext) -> Result:
 def _(statement: CreateConnection, change: CatalogChange) -> None:
     id = change.insert(statement.name, ItemType.CONNECTION, statement.create_sql)
     change.audit("create", "connection", statement.name, id=id, create_sql=statement.create_sql)
+
+
+@requires(AlterConnection)
+def _(statement: AlterConnection, context: AuthorizationContext) -> Requirements:
+    return context.require(
+        *context.using(statement.depends_on), owner_of=((Kind.ITEM, statement.id),)
+    )
+
+
+@executes(AlterConnection)
+def _(statement: AlterConnection, context: StatementContext) -> Result:
+    _validate(statement, context)
+    return change_catalog(statement, context)
+
+
+@defines(AlterConnection)
+def _(statement: AlterConnection, change: CatalogChange) -> None:
+    change.redefine(statement.id, statement.create_sql)
+    change.audit(
+        "alter", "connection", statement.name, id=statement.id, create_sql=statement.create_sql
+    )
+
+
+def _validate(statement: CreateConnection | AlterConnection, context: StatementContext) -> None:
+    if statement.is_validated:
+        validate(
+            statement.connection, context.environment.runtime.connection_context.resolve_secret
+        )
 
 
 @requires(ValidateConnection)

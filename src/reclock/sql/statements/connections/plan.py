@@ -8,7 +8,14 @@ from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId
 from reclock.catalog.objects import Item, ItemType
-from reclock.definitions.connections import OPTIONS, Connection, Option, Secrecy, SecretReference
+from reclock.definitions.connections import (
+    ALIASES,
+    OPTIONS,
+    Connection,
+    Option,
+    Secrecy,
+    SecretReference,
+)
 from reclock.errors import InvalidOption
 from reclock.sql.catalog.entries import ConnectionEntry, SecretEntry
 from reclock.sql.catalog.lookups import find_object
@@ -17,15 +24,19 @@ from reclock.sql.names import QualifiedName, SessionNames, fold, nearest, parts
 from reclock.sql.planning.definitions import definition_text, skip_existing
 from reclock.sql.planning.registry import Skipped, plans, plans_item
 from reclock.sql.statements.connections.syntax import (
+    AlterConnectionStatement,
     AlterSecretStatement,
+    ConnectionOption,
     CreateConnectionStatement,
     CreateSecretStatement,
     SecretName,
+    SetConnectionOptions,
     ValidateConnectionStatement,
 )
 from reclock.sql.syntax import nodes
 from reclock.sql.syntax.consumption import tracked_copy
 from reclock.sql.syntax.nodes import HIDDEN
+from reclock.sql.syntax.parse import parse_one
 
 # --- secrets ---
 
@@ -82,17 +93,88 @@ def create_connection(
         return skipped
     normal = tracked_copy(node)
     definition = define_connection(normal, catalog, session)
+    for argument in ("exists", "options"):
+        normal.set(argument, None)
+    normal.set("this", name.to_table())
+    return CreateConnection(
+        name,
+        definition_text(normal),
+        definition.connection,
+        definition.depends_on,
+        _is_validated(node),
+    )
+
+
+@plans(AlterConnectionStatement)
+def alter_connection(
+    node: AlterConnectionStatement, catalog: PlannerCatalog, session: SessionNames
+) -> AlterConnection | Skipped:
+    name = parts(node.this)
+    if node.args.get("exists") and catalog.find(name, session) is None:
+        return Skipped(
+            "ALTER CONNECTION", f'connection "{".".join(name)}" does not exist, skipping'
+        )
+    entry = find_object(name, "CONNECTION", catalog, session)
+    assert isinstance(entry, ConnectionEntry)
+    definition = parse_one(entry.create_sql)
+    assert isinstance(definition, CreateConnectionStatement)
+    kind = entry.connection.kind
+    options = {option.args["name"]: option for option in definition.args["connection_options"]}
+    for option_name, option in _changed_options(tracked_copy(node), kind).items():
+        if option is None:
+            options.pop(option_name, None)
+        else:
+            options[option_name] = option
+    definition.set("connection_options", list(options.values()))
+    altered = define_connection(definition, catalog, session)
+    return AlterConnection(
+        entry.id,
+        entry.name,
+        definition_text(definition),
+        altered.connection,
+        altered.depends_on,
+        _is_validated(node),
+    )
+
+
+def _changed_options(
+    node: AlterConnectionStatement, kind: str
+) -> dict[str, ConnectionOption | None]:
+    """The options that SET has, and None for each that RESET has."""
+    changes: list[tuple[str, ConnectionOption | None]] = []
+    for action in node.args["actions"]:
+        if isinstance(action, SetConnectionOptions):
+            options = action.args["connection_options"]
+            changes += [(_option_name(option.args["name"], kind), option) for option in options]
+        else:
+            changes += [(_option_name(name.name, kind), None) for name in action.args["names"]]
+    changed: dict[str, ConnectionOption | None] = {}
+    for name, option in changes:
+        if name in changed:
+            raise InvalidOption(f"option {name} is given twice")
+        changed[name] = option
+    return changed
+
+
+def _option_name(written: str, kind: str) -> str:
+    """The name of the option of that name or alias. Raises ``InvalidOption``."""
+    name = ALIASES.get(kind, {}).get(written, written)
+    if name not in OPTIONS[kind]:
+        raise InvalidOption(
+            f"a connection to {kind} has no option {written}",
+            hint=f"its options are {', '.join(OPTIONS[kind])}",
+        )
+    return name
+
+
+def _is_validated(node: nodes.Statement) -> bool:
+    """Whether the statement connects to the other end first: ``WITH (VALIDATE = …)``."""
     is_validated = True
     for option in node.args.get("options") or ():
         if fold(option.this) != "validate" or not isinstance(option.args["value"], exp.Boolean):
             raise InvalidOption("WITH takes VALIDATE = TRUE or FALSE")
         is_validated = option.args["value"].this
-    for argument in ("exists", "options"):
-        normal.set(argument, None)
-    normal.set("this", name.to_table())
-    return CreateConnection(
-        name, definition_text(normal), definition.connection, definition.depends_on, is_validated
-    )
+    return is_validated
 
 
 def define_connection(
@@ -104,7 +186,8 @@ def define_connection(
     options: dict[str, str | SecretReference] = {}
     depends_on: set[GlobalId] = set()
     for clause in node.args["connection_options"]:
-        name, value = clause.args["name"], clause.args["value"]
+        name, value = _option_name(clause.args["name"], kind), clause.args["value"]
+        clause.set("name", name)
         if name in options:
             raise InvalidOption(f"option {name} is given twice")
         if isinstance(value, SecretName):
@@ -195,6 +278,20 @@ class CreateConnection:
     depends_on: frozenset[GlobalId]
     is_validated: bool
     tag: str = "CREATE CONNECTION"
+
+
+@dataclass(frozen=True, slots=True)
+class AlterConnection:
+    """Change the options of the connection, also for everything that uses it. ``is_validated``:
+    connect to the other end first."""
+
+    id: GlobalId
+    name: QualifiedName
+    create_sql: str
+    connection: Connection
+    depends_on: frozenset[GlobalId]
+    is_validated: bool
+    tag: str = "ALTER CONNECTION"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from base64 import b64decode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import ClassVar, TypeVar
 
@@ -58,6 +58,33 @@ class CreateConnectionStatement(Statement):
         "exists": False,
         "kind": True,
         "connection_options": True,
+        "options": False,
+    }
+
+
+@written_as("SET ({connection_options})")
+class SetConnectionOptions(exp.Expression):
+    """Options that a connection gets, or gets other values of."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"connection_options": True}
+
+
+@written_as("RESET ({names})")
+class ResetConnectionOptions(exp.Expression):
+    """Options that a connection loses."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"names": True}
+
+
+@written_as("ALTER CONNECTION [exists: IF EXISTS] {this} {actions} [WITH ({options})]")
+class AlterConnectionStatement(Statement):
+    """``actions`` are ``SetConnectionOptions`` and ``ResetConnectionOptions``; ``options`` those of
+    WITH."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "exists": False,
+        "actions": True,
         "options": False,
     }
 
@@ -138,21 +165,52 @@ def create_connection(parser: StatementParser) -> CreateConnectionStatement:
     kind = parser.accept_first(*OPTIONS)
     if kind is None:
         parser.raise_error(f"Expected {', '.join(OPTIONS)}")
-    options = parser.wrapped_list(lambda parser: _option(parser, kind))
-    with_ = parser.wrapped_list(StatementParser.with_option) if parser.accept("WITH") else None
+    options = parser.wrapped_list(lambda parser: _option(parser, [kind]))
     return CreateConnectionStatement(
-        this=name, exists=exists, kind=kind, connection_options=options, options=with_
+        this=name, exists=exists, kind=kind, connection_options=options, options=_with(parser)
     )
 
 
-def _option(parser: StatementParser, kind: str) -> ConnectionOption:
-    aliases = ALIASES.get(kind, {})
-    words = sorted((*OPTIONS[kind], *aliases), key=lambda name: -len(name.split()))
-    name = parser.accept_first(*words)
-    if name is None:
-        parser.raise_error(f"Expected an option of {kind}: {', '.join(OPTIONS[kind])}")
+@alters("CONNECTION")
+def alter_connection(
+    parser: StatementParser, name: exp.Table, exists: bool
+) -> AlterConnectionStatement:
+    """``SET (option = value, …)`` and ``RESET (option, …)``, which Materialize also calls DROP."""
+    actions = parser.comma_list(_alteration)
+    return AlterConnectionStatement(
+        this=name, exists=exists, actions=actions, options=_with(parser)
+    )
+
+
+def _alteration(parser: StatementParser) -> SetConnectionOptions | ResetConnectionOptions:
+    if parser.accept("SET"):
+        options = parser.wrapped_list(lambda parser: _option(parser, OPTIONS))
+        return SetConnectionOptions(connection_options=options)
+    if not parser.accept("RESET") and not parser.accept("DROP"):
+        parser.raise_error("Expected RENAME TO, SET (…) or RESET (…)")
+    names = parser.wrapped_list(lambda parser: exp.Var(this=_option_name(parser, OPTIONS)))
+    return ResetConnectionOptions(names=names)
+
+
+def _with(parser: StatementParser) -> list[exp.Expr] | None:
+    return parser.wrapped_list(StatementParser.with_option) if parser.accept("WITH") else None
+
+
+def _option(parser: StatementParser, kinds: Collection[str]) -> ConnectionOption:
+    name = _option_name(parser, kinds)
     parser.accept_token(TokenType.EQ)
-    return ConnectionOption(name=aliases.get(name, name), value=_option_value(parser))
+    return ConnectionOption(name=name, value=_option_value(parser))
+
+
+def _option_name(parser: StatementParser, kinds: Collection[str]) -> str:
+    """The name of an option that connections of one of the ``kinds`` have, or an alias of it."""
+    names = {name for kind in kinds for name in (*OPTIONS[kind], *ALIASES.get(kind, ()))}
+    name = parser.accept_first(*sorted(names, key=lambda name: -len(name.split())))
+    if name is None:
+        [kind, *others] = kinds
+        known = "a connection" if others else f"{kind}: {', '.join(OPTIONS[kind])}"
+        parser.raise_error(f"Expected an option of {known}")
+    return name
 
 
 def _option_value(parser: StatementParser) -> exp.Expr:
