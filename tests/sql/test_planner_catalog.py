@@ -100,7 +100,7 @@ def test_the_plan_of_a_relation_follows_what_it_reads(world: World) -> None:
 
 
 def test_a_definition_of_a_table_keeps_the_plans_of_what_does_not_see_it(world: World) -> None:
-    world.execute("CREATE TABLE t (a int, b int); CREATE VIEW v AS SELECT a FROM t")
+    world.execute("CREATE TABLE t (a int NOT NULL, b int); CREATE VIEW v AS SELECT a FROM t")
     view, table = world.item("v").id, world.item("t").id
     before = world.catalog
     world.execute("ALTER TABLE t ADD CONSTRAINT positive CHECK (a > 0)")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-from reclock.algebra.relations import TIME, MomentLimit
+from reclock.algebra.relations import MomentLimit
 from reclock.algebra.textual.times import round_time
 
 _START = datetime(2000, 1, 1)
@@ -22,11 +21,11 @@ def round_moment(moment: datetime, digits: int) -> datetime:
     return start + timedelta(microseconds=-whole if elapsed < 0 else whole)
 
 
-def round_values(value: Any, limit: MomentLimit) -> Any:
+def round_values(value: object, limit: MomentLimit) -> object:
     """A moment or a time, or the nested values of an array of them, rounded to the digits of the
     limit. NULL stays NULL."""
-    if value is None:
-        return None
     if isinstance(value, tuple | list):
         return type(value)(round_values(item, limit) for item in value)
-    return (round_time if limit.type == TIME else round_moment)(value, limit.digits)
+    if isinstance(value, datetime):
+        return round_moment(value, limit.digits)
+    return round_time(value, limit.digits) if isinstance(value, str) else value

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -54,7 +53,7 @@ def _of_arrays(arrays: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
     if within_limit(texts, element).equals(texts):
         return arrays
 
-    def changed(items: Any) -> Any:
+    def changed(items: object) -> object:
         if isinstance(limit, MomentLimit):
             return round_values(items, limit)
         if isinstance(items, list):
