@@ -87,9 +87,38 @@ DEFINITIONS = """
     ROLLBACK;
     SELECT tenant FROM users GROUP BY id HAVING count(*) > 1
 """
+OF_COLUMNS = """
+    CREATE TABLE users (id int PRIMARY KEY, email text, tenant int, UNIQUE (tenant));
+    CREATE UNIQUE INDEX ON users (email);
+    CREATE UNIQUE INDEX pair ON users (tenant, email) NULLS NOT DISTINCT;
+    SELECT conname::text, contype::text FROM pg_constraint
+        WHERE conrelid = 'users'::regclass AND contype <> 'n' ORDER BY 1;
+    SELECT constraint_name::text, constraint_type::text FROM information_schema.table_constraints
+        WHERE table_name = 'users' AND constraint_type <> 'CHECK' AND table_schema = current_schema ORDER BY 1;
+    SELECT indexname::text, indexdef FROM pg_indexes WHERE schemaname = current_schema ORDER BY 1;
+    SELECT c.relname::text, i.indisunique, i.indnullsnotdistinct FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+        WHERE indrelid = 'users'::regclass ORDER BY 1;
+    INSERT INTO users VALUES (1, 'a', 1), (2, 'b', NULL);
+    INSERT INTO users VALUES (3, 'a', 3);
+    INSERT INTO users VALUES (1, 'c', 3) ON CONFLICT (email) DO NOTHING;
+    INSERT INTO users VALUES (3, 'a', 3) ON CONFLICT (email) DO UPDATE SET email = 'd' RETURNING *;
+    INSERT INTO users VALUES (3, 'a', 3) ON CONFLICT ON CONSTRAINT users_email_idx DO NOTHING;
+    INSERT INTO users VALUES (3, 'd', 3) ON CONFLICT ON CONSTRAINT users_tenant_key DO NOTHING;
+    CREATE TABLE orders (id int, email text REFERENCES users (email));
+    INSERT INTO orders VALUES (1, 'd'), (2, NULL);
+    INSERT INTO orders VALUES (1, 'nobody');
+    DROP INDEX users_email_idx;
+    CREATE TABLE others (LIKE users INCLUDING INDEXES);
+    SELECT indexname::text FROM pg_indexes WHERE tablename = 'others' AND schemaname = current_schema ORDER BY 1;
+    ALTER INDEX pair RENAME TO two;
+    ALTER TABLE users RENAME COLUMN email TO mail;
+    SELECT indexdef FROM pg_indexes WHERE indexname = 'two' AND schemaname = current_schema;
+    DROP INDEX two;
+    INSERT INTO users VALUES (4, 'd', NULL)
+"""
 
 
-@pytest.mark.parametrize("script", [WRITES, CONFLICTS, DEFINITIONS])
+@pytest.mark.parametrize("script", [WRITES, CONFLICTS, DEFINITIONS, OF_COLUMNS])
 def test_a_unique_index_holds_as_in_postgresql(
     script: str, ours: psycopg.Connection, theirs: psycopg.Connection
 ) -> None:

@@ -91,6 +91,9 @@ STATEMENTS: dict[str, str] = {
         "ALTER CONNECTION IF EXISTS s.c SET (BROKER 'b:1', PASSWORD SECRET s), RESET (SSL KEY, "
         "USERNAME) WITH (validate = false)"
     ): "AlterConnectionStatement",
+    "CREATE TABLE t (a int, CONSTRAINT i UNIQUE NULLS NOT DISTINCT (a) AS INDEX)": (
+        "CreateTableStatement"
+    ),
     "VALIDATE CONNECTION s.c": "ValidateConnectionStatement",
     "SHOW CREATE CONNECTION c": "ShowCreateStatement",
     "DROP CONNECTION IF EXISTS c, d CASCADE": "DropStatement",

@@ -24,7 +24,7 @@ class EngineSettings(BaseModel):
         ),
     )
     spark_threshold_bytes: int = Field(
-        default=256 << 20,
+        default=2 << 30,
         ge=0,
         description=(
             "queries, refreshes and keyed changes that read more bytes of Parquet run on "

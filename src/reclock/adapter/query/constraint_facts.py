@@ -54,7 +54,7 @@ def _facts(
         yield ConstraintFacts(
             constraint_oid(entry.id, place),
             constraint.name,
-            _TYPES[constraint.kind],
+            "i" if constraint.is_index else _TYPES[constraint.kind],
             _index_positions(entry, constraint) if key else _positions(entry, constraint.columns),
             tuple(key or map(quote, constraint.columns)),
             constraint.is_deferrable,

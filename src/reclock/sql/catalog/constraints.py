@@ -30,6 +30,8 @@ class Constraint:
     kind: ConstraintKind
     columns: tuple[str, ...]
     are_nulls_equal: bool = False
+    is_index: bool = False
+    """Whether it is a UNIQUE that CREATE UNIQUE INDEX made, which clients see as an index alone."""
     target: tuple[str, ...] = ()
     target_columns: tuple[str, ...] = ()
     match: str = "SIMPLE"

@@ -17,7 +17,7 @@ from reclock.sql.syntax.writing import clause, generates, joined, list_clause, l
 class TableConstraint(exp.Expression):
     """``this`` is the name, if one is written, and ``kind`` is ``PRIMARY KEY``, ``UNIQUE``, ``UNIQUE
     INDEX``, ``FOREIGN KEY`` or ``CHECK``. A unique index has ``keys``, which are expressions, and
-    perhaps ``where``.
+    perhaps ``where``. ``is_index`` marks a ``UNIQUE`` that CREATE UNIQUE INDEX made.
 
     The constraint of a column is parsed to that of the table with this one column. ``on_delete``,
     ``on_update``, ``match`` and ``deferrable`` are words as written, upper case. ``comment`` is a
@@ -31,6 +31,7 @@ class TableConstraint(exp.Expression):
         "keys": False,
         "where": False,
         "are_nulls_equal": False,
+        "is_index": False,
         "target": False,
         "target_columns": False,
         "match": False,
@@ -112,10 +113,12 @@ def column_constraint(
         columns = (
             [column.copy()] if column is not None else parser.wrapped_list(StatementParser.name)
         )
-        return _attributes(
-            parser,
-            TableConstraint(this=name, kind=kind, columns=columns, are_nulls_equal=are_nulls_equal),
+        constraint = TableConstraint(
+            this=name, kind=kind, columns=columns, are_nulls_equal=are_nulls_equal
         )
+        if kind == "UNIQUE" and column is None and parser.accept("AS", "INDEX"):
+            constraint.set("is_index", True)
+        return _attributes(parser, constraint)
     return None
 
 
@@ -198,6 +201,7 @@ def _write_table_constraint(write: Generator, node: exp.Expression) -> str:
         node.args["kind"],
         when(node, "are_nulls_equal", "NULLS NOT DISTINCT"),
         f"({write.sql(node, 'check') or listed(write, node, 'keys') or listed(write, node, 'columns')})",
+        when(node, "is_index", "AS INDEX"),
         f"WHERE ({write.sql(node, 'where')})" if node.args.get("where") is not None else "",
         joined(clause(write, "REFERENCES", node, "target"), target_columns, *words),
         node.args.get("deferrable") or "",

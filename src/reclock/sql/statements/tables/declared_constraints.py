@@ -74,6 +74,7 @@ def _declared(node: TableConstraint) -> Constraint:
         ConstraintKind(arguments["kind"]),
         columns,
         bool(arguments.get("are_nulls_equal")),
+        bool(arguments.get("is_index")),
         parts(target) if target is not None else (),
         tuple(fold(column) for column in arguments.get("target_columns") or ()),
         arguments.get("match") or "SIMPLE",
@@ -366,7 +367,8 @@ def _generated_names(constraint: TableConstraint, table: str) -> Iterator[str]:
     elif kind == "CHECK":
         used = {fold(column.this) for column in constraint.args["check"].find_all(exp.Column)}
         columns = sorted(used) if len(used) == 1 else []
-    base = "_".join([table, *columns, _NAME_ENDINGS[kind]])
+    ending = _NAME_ENDINGS["UNIQUE INDEX" if constraint.args.get("is_index") else kind]
+    base = "_".join([table, *columns, ending])
     yield base
     number = 0
     while True:

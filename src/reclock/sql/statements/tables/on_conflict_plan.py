@@ -115,7 +115,11 @@ def _arbiters(clause: OnConflict, table: RelationEntry) -> list[Constraint]:
     ]
     if clause.args.get("constraint"):
         name = fold(clause.args["constraint"])
-        named = [constraint for constraint in keys if constraint.name == name and constraint.is_key]
+        named = [
+            constraint
+            for constraint in keys
+            if constraint.name == name and constraint.is_key and not constraint.is_index
+        ]
         if not named:
             message = f'constraint "{name}" for table "{table.name.item}" does not exist'
             raise InvalidConstraint(message, sqlstate="42704")

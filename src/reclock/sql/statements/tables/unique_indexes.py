@@ -42,7 +42,7 @@ def add_unique_index(
     table = table_named(node.args["on"], catalog, session)
     keys, predicate = node.args["keys"], node.args.get("where")
     if predicate is None and all(isinstance(key, exp.Identifier) for key in keys):
-        kind, keyed = ConstraintKind.UNIQUE, {"columns": keys}
+        kind, keyed = ConstraintKind.UNIQUE, {"columns": keys, "is_index": True}
     else:
         written = [
             exp.column(identifier(fold(key))) if isinstance(key, exp.Identifier) else key
