@@ -278,7 +278,7 @@ def test_a_caller_needs_execute_and_what_the_function_reads(environment: Environ
         ("SELECT twice(x) FROM (SELECT 1.5 AS x) AS y, records()", None),
         ("SELECT records()", "which returns records"),
         ("SELECT * FROM records() WITH ORDINALITY", "WITH ORDINALITY of function records"),
-        ("CREATE VIEW v AS SELECT who()", "current_user is not supported in a definition"),
+        ("CREATE MATERIALIZED VIEW v AS SELECT who()", "current_user is not supported where"),
         ("SELECT who()", None),
         ("ALTER FUNCTION called RENAME TO g", 'because "reclock.public.caller" calls it'),
     ],

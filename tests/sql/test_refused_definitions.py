@@ -109,11 +109,16 @@ REFUSED = {
     "SELECT 1 AS OF (1 + 1)": ("0A000", "not supported"),
     "SELECT 1 AS OF 99999999999999999999": ("22023", "is not a timestamp"),
     "SELECT $1": ("42P02", "there is no parameter"),
-    "CREATE VIEW v AS SELECT now()": ("0A000", "now is not supported in a definition"),
-    "SELECT CURRENT_TIME": ("0A000", "not supported"),
-    "CREATE VIEW v AS SELECT current_database()": (
+    "CREATE MATERIALIZED VIEW v AS SELECT now()": (
         "0A000",
-        "current_database is not supported in a definition",
+        "now is not supported where changes are followed",
+    ),
+    "CREATE VIEW v AS SELECT 'now'::timestamptz": ("0A000", "the constant 'now'"),
+    "CREATE VIEW v AS SELECT DATE 'Today '": ("0A000", "the constant 'today'"),
+    "SELECT CURRENT_TIME": ("0A000", "not supported"),
+    "CREATE MATERIALIZED VIEW v AS SELECT current_database()": (
+        "0A000",
+        "current_database is not supported where changes are followed",
     ),
     "SELECT generate_series(1, 2) FROM flights WHERE generate_series(1, 2) > 1": (
         "0A000",
@@ -206,7 +211,10 @@ REFUSED = {
     " SELECT i FROM s)) SELECT * FROM r": ("0A000", "must not read that one"),
     "SELECT * FROM json_each(1, 2) AS g": ("42883", "does not exist"),
     "SELECT DISTINCT day FROM flights FOR UPDATE": ("0A000", "DISTINCT clause"),
-    "CREATE VIEW v AS SELECT * FROM flights TABLESAMPLE SYSTEM (1)": ("0A000", "random"),
+    "CREATE MATERIALIZED VIEW v AS SELECT * FROM flights TABLESAMPLE SYSTEM (1)": (
+        "0A000",
+        "random",
+    ),
     "SELECT * FROM flights TABLESAMPLE NONE (1)": (
         "42704",
         'tablesample method "none" does not exist',

@@ -18,7 +18,7 @@ from reclock.introspection.privacy import IntrospectionReader
 from reclock.plan.relational import Finishing, Plan, collections
 from reclock.protocol.compute import CancelPeek, Peek, Replica
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.queries.builtin_views import in_database
+from reclock.sql.queries.session_views import in_database
 from reclock.sql.queries.views import expand
 
 

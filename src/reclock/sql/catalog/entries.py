@@ -57,6 +57,8 @@ class RelationEntry:
     builtin view follows the catalog if all that it reads does."""
     may_be_negative: bool = False
     """See ``Get``."""
+    asks_session: bool = False
+    """Whether it is a view with functions about the session that reads it, such as ``now()``."""
 
     @property
     def key(self) -> tuple[str, ...]:

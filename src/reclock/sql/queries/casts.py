@@ -16,7 +16,7 @@ from reclock.algebra.relations import (
     TypeName,
     array,
 )
-from reclock.errors import CannotCast
+from reclock.errors import CannotCast, UnsupportedSql
 from reclock.plan.scalars import Literal, Parameter
 from reclock.sql.named_types import defined_domain
 from reclock.sql.queries.assignment import limited
@@ -117,6 +117,18 @@ def _has_names(type: ScalarType) -> bool:
     """Whether it is a type of arrays of ids whose texts are the names of catalog objects."""
     element = type.element if type.name is TypeName.ARRAY else None
     return element is not None and element.is_object_id and element != OID
+
+
+def reject_words_of_time(definition: exp.Expr) -> None:
+    """Raises ``UnsupportedSql`` for ``'now'::timestamptz`` and the like. PostgreSQL stores the time
+    of the definition for it, which is rarely what was meant."""
+    for node in definition.find_all(exp.Cast):
+        word = node.this.name.strip().lower() if isinstance(node.this, exp.Literal) else ""
+        if word in _WORDS_OF_TIME and node.is_type(*exp.DataType.TEMPORAL_TYPES):
+            raise UnsupportedSql(
+                f"the constant '{word}' is not supported in a view",
+                hint=f"write {_WORDS_OF_TIME[word]}",
+            )
 
 
 _NAMES_OF_ELEMENTS = """CASE WHEN argument1 IS NOT NULL THEN ARRAY(

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from reclock.algebra.relations import OID, Column, RelationDesc, ScalarType
+from reclock.algebra.relations import OID, TIMESTAMPTZ, Column, RelationDesc, ScalarType
 from reclock.algebra.zones import UTC_NAME
 from reclock.errors import (
     AmbiguousColumn,
@@ -22,7 +22,7 @@ from reclock.errors import (
 from reclock.plan.build import ONE_ROW, compute, distinct, union
 from reclock.plan.relational import Constant, Except, Intersect, Ordering, Plan, Project
 from reclock.plan.rules import optimize
-from reclock.plan.scalars import ColumnRef, Literal
+from reclock.plan.scalars import Call, ColumnRef, Literal
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import MAX_RECURSION_ITERATIONS, SessionNames, fold, nearest
@@ -45,7 +45,7 @@ from reclock.sql.queries.row_limits import with_limits
 from reclock.sql.queries.scope import Scope, ScopedPlan
 from reclock.sql.queries.select import finish_select, plan_block, plan_select
 from reclock.sql.queries.select_items import select_order, select_values
-from reclock.sql.queries.session_functions import answered, not_in_definitions
+from reclock.sql.queries.session_functions import LOCAL_TIMES, answered
 from reclock.sql.queries.subqueries import SubqueryPlanner
 from reclock.sql.queries.subquery_syntax import inside
 from reclock.sql.session_zone import planned_in
@@ -409,6 +409,12 @@ def function_context(catalog: PlannerCatalog, session: SessionNames) -> Context:
 
 
 def definition_context(catalog: PlannerCatalog, session: SessionNames) -> Context:
-    """A context for a definition, which is the same in every session."""
+    """A context for a view, in which questions about the session stay open for its readers. The
+    local time is that of the view's zone, in which the view also casts moments."""
     session = replace(session, max_recursion_iterations=MAX_RECURSION_ITERATIONS)
-    return Context(catalog, session, _Queries(), not_in_definitions)
+
+    def about_session(call: Call[TypedExpr]) -> TypedExpr:
+        is_local = call.function in LOCAL_TIMES
+        return cast(Call("now", (), TIMESTAMPTZ), call.type) if is_local else call
+
+    return Context(catalog, session, _Queries(), about_session)

@@ -1,7 +1,7 @@
 """Functions about the session, which are constants of a statement.
 
-A definition cannot contain them, because all sessions share it. A builtin view can: it is planned
-once, and takes the answers of each session that reads it.
+A view is planned once for all sessions, and takes the answers of each session that reads it (see
+``session_views``). An index, whose rows all sessions share, cannot depend on them.
 """
 
 from __future__ import annotations
@@ -80,8 +80,17 @@ _FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, ScalarType, Answer]] = 
 }
 
 
+LOCAL_TIMES = frozenset({"current_date", "localtime", "localtimestamp"})
+"""Functions of the moment and the time zone."""
+
+
 def is_about_session(name: str) -> bool:
     return name in _FUNCTIONS or name in VOLATILE_FUNCTIONS
+
+
+def is_moment(name: str) -> bool:
+    """Whether the function about the session returns a date or timestamp."""
+    return name in _FUNCTIONS and _FUNCTIONS[name][2] in (TIMESTAMPTZ, TIMESTAMP, DATE)
 
 
 def signature(name: str, arguments: Sequence[Planned]) -> tuple[tuple[ScalarType, ...], ScalarType]:
@@ -126,14 +135,4 @@ def answered(call: Call[TypedExpr], session: SessionNames) -> TypedExpr:
     values = [argument.value for argument in call.arguments if isinstance(argument, Literal)]
     return Literal(
         None if None in values else _FUNCTIONS[call.function][3](session, *values), call.type
-    )
-
-
-def not_in_definitions(call: Call[TypedExpr]) -> TypedExpr:
-    """The call, if it has an answer at each time. Raises ``UnsupportedSql``."""
-    if call.function == NOW:
-        return call
-    raise UnsupportedSql(
-        f"{call.function} is not supported in a definition",
-        detail="its value depends on who asks and when",
     )

@@ -17,7 +17,6 @@ from reclock.plan.scalars import Call, ColumnRef
 from reclock.sql.names import fold, parts
 from reclock.sql.queries.aggregate_calls import depends_on_order
 from reclock.sql.queries.around import NOT_ALONE, named_around, outer_width, scope_around
-from reclock.sql.queries.builtin_views import follows_catalog, in_session
 from reclock.sql.queries.context import Context
 from reclock.sql.queries.expressions import reject_unsupported
 from reclock.sql.queries.joins import (
@@ -35,6 +34,7 @@ from reclock.sql.queries.planned import scalar_of
 from reclock.sql.queries.row_order import gives_order, keeps_order
 from reclock.sql.queries.sampling import sampled
 from reclock.sql.queries.scope import Scope, ScopeColumn, ScopedPlan
+from reclock.sql.queries.session_views import follows_catalog, in_session
 from reclock.sql.queries.subquery_rows import correlated_error
 from reclock.sql.queries.subquery_syntax import unwrapped
 from reclock.sql.queries.table_aliases import aliased
@@ -468,11 +468,13 @@ def _table(node: exp.Table, context: Context) -> ScopedPlan:
         )
     context.named.append((node, entry.name))
     context.depends_on.add(entry.id)
+    view = entry.query if entry.asks_session else None
     if entry.builtin_view is not None:
-        view = context.queries.builtin_plan(entry, context.catalog)
-        if not follows_catalog(view, context.catalog):
-            plan = in_session(view, lambda call: scalar_of(context.about_session(call)))
-            return ScopedPlan(plan, Scope.of(entry.desc, entry.name.item, entry.name))
+        builtin = context.queries.builtin_plan(entry, context.catalog)
+        view = None if follows_catalog(builtin, context.catalog) else builtin
+    if view is not None:
+        plan = in_session(view, lambda call: scalar_of(context.about_session(call)))
+        return ScopedPlan(plan, Scope.of(entry.desc, entry.name.item, entry.name, entry.key))
     collection = StorageCollectionId(entry.id) if entry.query is not None else entry.collection
     return ScopedPlan(
         Get(collection, entry.name.item, entry.desc, entry.may_be_negative),

@@ -47,6 +47,7 @@ from reclock.sql.names import QualifiedName, SessionNames, cluster_identifier, f
 from reclock.sql.planning.definitions import chosen_cluster, definition_text, skip_existing
 from reclock.sql.planning.registry import Skipped, plans, plans_item
 from reclock.sql.queries.index_keys import column_positions
+from reclock.sql.queries.session_views import check_shared
 from reclock.sql.queries.views import expand
 from reclock.sql.statements.query.as_of import plan_as_of
 from reclock.sql.statements.sinks.column_types import check_column_types
@@ -142,6 +143,7 @@ def sink_input(
     if on.is_system:
         raise UnsupportedSql("a sink from a system relation is not supported")
     plan = expand(Get(on.collection, str(on.name), on.desc), catalog)
+    check_shared(plan)
     check_maintainable(plan)
     inputs = collections(plan)
     if any((entry := catalog.entry(id.source_id)) is None or entry.is_system for id in inputs):

@@ -40,10 +40,12 @@ from reclock.sql.names import (
 )
 from reclock.sql.planning.definitions import chosen_cluster, definition_text, kind_of, skip_existing
 from reclock.sql.planning.registry import Skipped, plans, plans_item
+from reclock.sql.queries.casts import reject_words_of_time
 from reclock.sql.queries.columns import check_columns, check_stored
 from reclock.sql.queries.defined_functions import number_names, qualify_names
 from reclock.sql.queries.index_keys import index_key, index_predicate
 from reclock.sql.queries.query import definition_context, plan_query
+from reclock.sql.queries.session_views import check_shared, questions
 from reclock.sql.queries.views import expand
 from reclock.sql.session_zone import planned_in
 from reclock.sql.statements.tables.alter_plan import AlterTable
@@ -154,6 +156,7 @@ def define_view(
     number_names(node)
     with planned_in(_zone_of(node, session)) as zone:
         plan = plan_query(node.args["query"], context).embedded
+    reject_words_of_time(node.args["query"])
     node.set("zone", exp.Literal.string(zone.name) if zone.is_asked else None)
     names = [fold(column) for column in node.args.get("columns") or ()]
     if len(names) > len(plan.desc):
@@ -227,8 +230,10 @@ as its key."""
 
 def _check_maintainable(plan: Plan, catalog: PlannerCatalog) -> None:
     """Raises ``UnsupportedSql`` if the rows come from a system relation: these have no changes that
-    an index could follow. Or if no engine can compute them: the index would wait for ever."""
+    an index could follow. Or if they depend on the session. Or if no engine can compute them: the
+    index would wait for ever."""
     plan = expand(plan, catalog)
+    check_shared(plan)
     check_supported(plan)
     check_maintainable(plan)
     for id in sorted(collections(plan), key=str):
@@ -338,7 +343,15 @@ def view_entry(
     view = define_view(node, catalog, SessionNames())
     collection = StorageCollectionId(item.id)
     return RelationEntry(
-        item.id, collection, name, item.type, view.desc, view.plan, item.create_sql, view.depends_on
+        item.id,
+        collection,
+        name,
+        item.type,
+        view.desc,
+        view.plan,
+        item.create_sql,
+        view.depends_on,
+        asks_session=bool(questions(view.plan)),
     )
 
 
