@@ -38,6 +38,7 @@ from reclock.protocol.compute import Changes
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.entries import IndexEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.queries.session_views import check_shared
 from reclock.sql.queries.views import Definition, definition_of
 from reclock.sql.statements.query.values import AsOf
 from reclock.sql.statements.subscribe.plan import SubscribeQuery
@@ -95,6 +96,7 @@ class Subscription:
         """The updates, as times become complete. Raises what queries raise, and ``DroppedMeanwhile``."""
         self._defined = definition_of(self.statement.select.plan, self._catalog)
         self._definition = ChangeInputs(self._defined.plan)
+        check_shared(self._definition.plan)
         check_maintainable(self._definition.plan)
         self._hold_scope = ExitStack()
         return Result(self.statement.tag, self.statement.desc, self._batches(), is_live=True)
