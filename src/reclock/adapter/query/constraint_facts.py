@@ -13,6 +13,7 @@ from reclock.sql.catalog.constraints import Constraint, ConstraintKind
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import fold, parts, quote
+from reclock.sql.queries.index_keys import key_text
 from reclock.sql.syntax.dialect import to_sql
 
 _KEYS = (ConstraintKind.PRIMARY_KEY, ConstraintKind.UNIQUE)
@@ -50,7 +51,7 @@ def _facts(
             if target is None or not set(constraint.target_columns) <= set(target.desc.names):
                 continue
             reference = _reference(constraint, target)
-        key = _indexed(constraint.keys)
+        key = [key_text(part) for part in constraint.keys]
         yield ConstraintFacts(
             constraint_oid(entry.id, place),
             constraint.name,
@@ -72,16 +73,6 @@ def _facts(
             f"({to_sql(constraint.predicate)})" if constraint.predicate is not None else None,
             constraint.comment,
         )
-
-
-def _indexed(keys: Sequence[exp.Expr]) -> list[str]:
-    """The keys of a unique index as SQL; an expression that is no call stands in parentheses."""
-    return [
-        to_sql(key)
-        if isinstance(key, exp.Column | exp.Anonymous | exp.Paren)
-        else f"({to_sql(key)})"
-        for key in keys
-    ]
 
 
 def _index_positions(entry: RelationEntry, constraint: Constraint) -> tuple[int, ...]:

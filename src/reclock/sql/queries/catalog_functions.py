@@ -102,8 +102,13 @@ def _of_function(column: str) -> str:
     return f"(SELECT {column} FROM mz_internal.mz_functions WHERE oid = argument1)"
 
 
-_PLAIN_NAME = r"^[a-z_][a-z0-9_$]*\.[a-z_][a-z0-9_$]*$"
-"""A schema and a name that need no quotes, be they reserved words."""
+def _without_needless_quotes(name: str) -> str:
+    """The name of a relation, perhaps with its schema. Parts that need no quotes have none, be they
+    reserved words."""
+    return f"""regexp_replace({name}, '"([a-z_][a-z0-9_$]*)"', '\\1', 'g')"""
+
+
+_RELATION_NAME = _without_needless_quotes("argument1")
 
 
 CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
@@ -121,11 +126,12 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
         (TEXT,),
         1,
         _number(
-            "(SELECT oid, full_name AS name FROM mz_internal.mz_visible_relations UNION ALL "
-            "SELECT oid, shown_name FROM mz_internal.mz_visible_relations UNION ALL "
-            "SELECT oid, replace(full_name, '\"', '') FROM mz_internal.mz_visible_relations "
-            f"WHERE replace(full_name, '\"', '') ~ '{_PLAIN_NAME}') AS names",
-            "name = CASE WHEN strpos(argument1, '\"') = 0 THEN lower(argument1) ELSE argument1 END",
+            f"(SELECT oid, {_without_needless_quotes('full_name')} AS name "
+            "FROM mz_internal.mz_visible_relations UNION ALL "
+            f"SELECT oid, {_without_needless_quotes('shown_name')} "
+            "FROM mz_internal.mz_visible_relations) AS names",
+            f"name = CASE WHEN strpos({_RELATION_NAME}, '\"') = 0 THEN lower({_RELATION_NAME}) "
+            f"ELSE {_RELATION_NAME} END",
         ),
     ),
     "regclass_name": ((REGCLASS,), 1, _named("mz_internal.mz_visible_relations", "shown_name")),

@@ -87,4 +87,10 @@ def _expression(node: exp.Expr, desc: RelationDesc, on: QualifiedName) -> KeyPar
         return _column(desc.names[value.index], desc)
     [column] = compute(Constant((), desc), [scalar_of(value)], [EXPRESSION]).desc.columns
     check_stored([column])
-    return KeyPart(column, to_sql(node))
+    return KeyPart(column, key_text(node))
+
+
+def key_text(key: exp.Expr) -> str:
+    """The key of an index as PostgreSQL writes it: what is no column and no call, in parentheses."""
+    is_plain = isinstance(key, exp.Column | exp.Anonymous | exp.Paren)
+    return to_sql(key) if is_plain else f"({to_sql(key)})"
