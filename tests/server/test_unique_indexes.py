@@ -110,7 +110,7 @@ OF_COLUMNS = """
     DROP INDEX users_email_idx;
     CREATE TABLE others (LIKE users INCLUDING INDEXES);
     SELECT indexname::text FROM pg_indexes WHERE tablename = 'others' AND schemaname = current_schema ORDER BY 1;
-    ALTER INDEX pair RENAME TO two;
+    ALTER INDEX IF EXISTS pair RENAME TO two;
     ALTER TABLE users RENAME COLUMN email TO mail;
     SELECT indexdef FROM pg_indexes WHERE indexname = 'two' AND schemaname = current_schema;
     DROP INDEX two;

@@ -8,6 +8,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import ClassVar
 
+from reclock.algebra.defined_types import DefinedName, EnumType
+
 TIME_COLUMN = "mz_timestamp"
 DIFF_COLUMN = "mz_diff"
 RESERVED_COLUMNS = frozenset({TIME_COLUMN, DIFF_COLUMN})
@@ -279,28 +281,6 @@ class ScalarType:
 class RecordField:
     name: str
     type: ScalarType
-
-
-@dataclass(frozen=True, slots=True)
-class DefinedName:
-    """The name of a domain or a composite type, the item ``id``. ``name`` and ``qualified`` are as
-    of an enum."""
-
-    id: str
-    name: str
-    qualified: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class EnumType:
-    """A type that a user defined, the item ``id``, by its ``labels`` in order. ``name`` is written
-    as in SQL, with the schema unless that is ``public``; ``qualified`` are the parts of the full
-    name."""
-
-    id: str
-    name: str
-    qualified: tuple[str, ...]
-    labels: tuple[str, ...]
 
 
 def enum(type: EnumType) -> ScalarType:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
+from reclock.algebra.defined_types import DefinedName, EnumType
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.index_keys import KeyPart
-from reclock.algebra.relations import Column, DefinedName, EnumType, RelationDesc, ScalarType
+from reclock.algebra.relations import Column, RelationDesc, ScalarType
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.objects import AuditEvent, StorageUsage
 from reclock.catalog.snapshot import CatalogSnapshot

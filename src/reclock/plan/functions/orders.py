@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from reclock.algebra.relations import EnumType, ScalarType, TypeName, array
+from reclock.algebra.defined_types import EnumType
+from reclock.algebra.relations import ScalarType, TypeName, array
 from reclock.errors import UnsupportedSql
 from reclock.plan.functions.array_sql import flattened, lengths
 from reclock.plan.functions.floats import with_value

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from reclock.algebra.defined_types import EnumType
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.index_keys import KeyPart
-from reclock.algebra.relations import EnumType, RelationDesc, ScalarType
+from reclock.algebra.relations import RelationDesc, ScalarType
 from reclock.catalog.objects import ItemType
 from reclock.definitions.connections import Connection
 from reclock.errors import ObjectQuarantined

@@ -13,12 +13,13 @@ from reclock.errors import (
 )
 from reclock.sql.catalog.entries import Entry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.names import QualifiedName, SessionNames, fold
+from reclock.sql.names import QualifiedName, SessionNames, fold, parts
 from reclock.sql.planning.registry import Skipped
 from reclock.sql.syntax import nodes
 from reclock.sql.syntax.dialect import to_sql
 from reclock.sql.syntax.parse import parse_one
 
+_RELATIONS = {"TABLE", "VIEW", "MATERIALIZED VIEW", "INDEX", "SEQUENCE"}
 _KINDS = {ItemType.SOURCE_PROGRESS: "progress relation"}
 
 
@@ -45,6 +46,16 @@ def skip_existing(
         )
     check_free(name, catalog)
     return None
+
+
+def skip_missing(node: nodes.Statement, kind: str, old: Entry | None) -> Skipped | None:
+    """Whether IF EXISTS of an ALTER leaves nothing to do: ``old``, the object of the name, is None.
+    The notice calls what PostgreSQL has too as PostgreSQL does."""
+    if old is not None or not node.args.get("exists"):
+        return None
+    noun = "relation" if kind in _RELATIONS else kind.lower()
+    name = ".".join(parts(node.this))
+    return Skipped(f"ALTER {kind}", f'{noun} "{name}" does not exist, skipping')
 
 
 def check_free(name: QualifiedName, catalog: PlannerCatalog) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reclock.algebra.relations import EnumType, array, enum
+from reclock.algebra.defined_types import EnumType
+from reclock.algebra.relations import array, enum
 from reclock.errors import UnknownFunction, UnsupportedSql
 from reclock.plan.scalars import Literal
 from reclock.sql.queries.coercion import coerce

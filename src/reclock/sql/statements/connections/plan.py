@@ -21,7 +21,7 @@ from reclock.sql.catalog.entries import ConnectionEntry, SecretEntry
 from reclock.sql.catalog.lookups import find_object
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, fold, nearest, parts
-from reclock.sql.planning.definitions import definition_text, skip_existing
+from reclock.sql.planning.definitions import definition_text, skip_existing, skip_missing
 from reclock.sql.planning.registry import Skipped, plans, plans_item
 from reclock.sql.statements.connections.syntax import (
     AlterConnectionStatement,
@@ -110,10 +110,9 @@ def alter_connection(
     node: AlterConnectionStatement, catalog: PlannerCatalog, session: SessionNames
 ) -> AlterConnection | Skipped:
     name = parts(node.this)
-    if node.args.get("exists") and catalog.find(name, session) is None:
-        return Skipped(
-            "ALTER CONNECTION", f'connection "{".".join(name)}" does not exist, skipping'
-        )
+    skipped = skip_missing(node, "CONNECTION", catalog.find(name, session))
+    if skipped is not None:
+        return skipped
     entry = find_object(name, "CONNECTION", catalog, session)
     assert isinstance(entry, ConnectionEntry)
     definition = parse_one(entry.create_sql)

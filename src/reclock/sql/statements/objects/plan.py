@@ -30,7 +30,7 @@ from reclock.sql.catalog.lookups import (
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.named_types import set_parts, written_parts
 from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, parts
-from reclock.sql.planning.definitions import check_free
+from reclock.sql.planning.definitions import check_free, skip_missing
 from reclock.sql.planning.registry import Skipped, plans
 from reclock.sql.statements.functions.signatures import object_parts, signature
 from reclock.sql.statements.functions.syntax import CreateFunctionStatement
@@ -147,17 +147,15 @@ def rename(
     kind: str = node.args["kind"]
     if kind == "FUNCTION":
         return _renamed_function(node, catalog, session)
-    if node.args.get("exists") and catalog.find(parts(node.this), session) is None:
-        return Skipped(
-            f"ALTER {kind}",
-            f'{kind.lower()} "{".".join(parts(node.this))}" does not exist, skipping',
-        )
     existing = catalog.find(parts(node.this), session)
     if kind == "INDEX" and existing is None:
         to_name = fold(node.args["to"])
         unique = rename_unique_index(parts(node.this), to_name, catalog, session)
         if unique is not None:
             return unique
+    skipped = skip_missing(node, kind, existing)
+    if skipped is not None:
+        return skipped
     if (
         kind == "TABLE"
         and existing is not None

@@ -15,7 +15,7 @@ from reclock.sql.catalog.entries import (
 from reclock.sql.catalog.lookups import altered_kind, find_named, find_object, snapshot_of
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, fold, identifier
-from reclock.sql.planning.definitions import kind_of
+from reclock.sql.planning.definitions import kind_of, skip_missing
 from reclock.sql.planning.registry import Skipped, plans
 from reclock.sql.statements.functions.signatures import object_parts
 from reclock.sql.statements.objects.syntax import AlterSchemaStatement
@@ -50,8 +50,9 @@ def set_schema(
     kind: str = node.args["kind"]
     name = object_parts(node.this)
     existing = find_named(name, kind, catalog, session)
-    if existing is None and node.args.get("exists"):
-        return Skipped(f"ALTER {kind}", f'relation "{".".join(name)}" does not exist, skipping')
+    skipped = skip_missing(node, kind, existing)
+    if skipped is not None:
+        return skipped
     entry = find_object(name, altered_kind(name, kind, catalog, session), catalog, session)
     if entry.is_system:
         raise SystemObjectProtected(str(entry.name))

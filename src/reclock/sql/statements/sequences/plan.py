@@ -11,7 +11,7 @@ from reclock.sql.catalog.entries import SequenceEntry
 from reclock.sql.catalog.lookups import find_object
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, parts
-from reclock.sql.planning.definitions import skip_existing
+from reclock.sql.planning.definitions import skip_existing, skip_missing
 from reclock.sql.planning.registry import Skipped, plans, plans_item
 from reclock.sql.statements.sequences.definitions import (
     check_owner,
@@ -39,8 +39,9 @@ def alter_sequence(
     node: AlterSequenceStatement, catalog: PlannerCatalog, session: SessionNames
 ) -> AlterSequence | Skipped:
     written = parts(node.this)
-    if node.args.get("exists") and catalog.find(written, session) is None:
-        return Skipped("ALTER SEQUENCE", f'relation "{".".join(written)}" does not exist, skipping')
+    skipped = skip_missing(node, "SEQUENCE", catalog.find(written, session))
+    if skipped is not None:
+        return skipped
     entry = find_object(written, "SEQUENCE", catalog, session)
     assert isinstance(entry, SequenceEntry)
     options = node.args["options"]

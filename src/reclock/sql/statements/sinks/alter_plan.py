@@ -12,7 +12,7 @@ from reclock.sql.catalog.entries import RelationEntry, SinkEntry
 from reclock.sql.catalog.lookups import find_user_object
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, parts
-from reclock.sql.planning.definitions import definition_text
+from reclock.sql.planning.definitions import definition_text, skip_missing
 from reclock.sql.planning.registry import Skipped, plans
 from reclock.sql.statements.sinks.plan import define_sink, sink_input
 from reclock.sql.statements.sinks.syntax import (
@@ -42,9 +42,9 @@ class AlterSink:
 def alter_sink(
     node: AlterSinkStatement, catalog: PlannerCatalog, session: SessionNames
 ) -> AlterSink | Skipped:
-    name = parts(node.this)
-    if node.args.get("exists") and catalog.find(name, session) is None:
-        return Skipped("ALTER SINK", f'sink "{".".join(name)}" does not exist, skipping')
+    skipped = skip_missing(node, "SINK", catalog.find(parts(node.this), session))
+    if skipped is not None:
+        return skipped
     sink = find_user_object(node, "SINK", catalog, session)
     assert isinstance(sink, SinkEntry)
     on, _ = sink_input(node.args["on"], catalog, session)

@@ -17,7 +17,7 @@ from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.foreign_keys import foreign_keys, referring_keys, targets_of
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, nearest, parts
-from reclock.sql.planning.definitions import definition_text
+from reclock.sql.planning.definitions import definition_text, skip_missing
 from reclock.sql.planning.registry import Skipped, plans
 from reclock.sql.queries.columns import declared_column
 from reclock.sql.statements.tables.alter_syntax import (
@@ -84,10 +84,9 @@ class AlterTable:
 def alter_table(
     node: AlterTableStatement, catalog: PlannerCatalog, session: SessionNames
 ) -> AlterTable | Skipped:
-    written = parts(node.this)
-    if node.args.get("exists") and catalog.find(written, session) is None:
-        notice = f'relation "{".".join(written)}" does not exist, skipping'
-        return Skipped("ALTER TABLE", notice)
+    skipped = skip_missing(node, "TABLE", catalog.find(parts(node.this), session))
+    if skipped is not None:
+        return skipped
     table = table_named(node.this, catalog, session)
     definition = parse_one(table.create_sql or "")
     assert isinstance(definition, CreateTableStatement)

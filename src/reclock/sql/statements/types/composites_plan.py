@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from reclock.algebra.relations import Column, DefinedName, RecordField, ScalarType, record
+from reclock.algebra.defined_types import DefinedName
+from reclock.algebra.relations import Column, RecordField, ScalarType, record
 from reclock.catalog.objects import Item
 from reclock.errors import DuplicateColumn, UnsupportedSql
 from reclock.sql.catalog.entries import CompositeEntry

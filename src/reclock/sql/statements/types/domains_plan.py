@@ -8,8 +8,9 @@ from itertools import count
 
 from sqlglot import exp
 
+from reclock.algebra.defined_types import DefinedName
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.relations import Column, DefinedName, ScalarType
+from reclock.algebra.relations import Column, ScalarType
 from reclock.catalog.objects import Item
 from reclock.errors import (
     DomainViolation,

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from reclock.algebra.relations import Column, DefinedName
+from reclock.algebra.defined_types import DefinedName
+from reclock.algebra.relations import Column
 from reclock.catalog.objects import Item
 from reclock.errors import UnsupportedSql
 from reclock.sql.catalog.definitions import DomainDefinition

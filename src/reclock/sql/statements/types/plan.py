@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from reclock.algebra.defined_types import EnumType
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.relations import NAME, EnumType
+from reclock.algebra.relations import NAME
 from reclock.catalog.objects import Item
 from reclock.errors import (
     DuplicateObject,
