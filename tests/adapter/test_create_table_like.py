@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures.postgres import PostgresServer
+from fixtures.side_by_side import assert_same_rows
 
 from reclock.adapter.session.session import Session
 from reclock.errors import ReclockError
@@ -88,3 +90,20 @@ def test_a_column_twice_and_an_unknown_relation_are_refused(session: Session) ->
         answer(session, "CREATE TABLE u (LIKE t, a int)")
     with pytest.raises(ReclockError, match='relation "nothing" does not exist'):
         answer(session, "CREATE TABLE u (LIKE nothing)")
+
+
+def test_columns_keep_their_comments(session: Session, postgres_server: PostgresServer) -> None:
+    assert_same_rows(
+        session,
+        postgres_server,
+        """CREATE TABLE s (a int, b text);
+        COMMENT ON TABLE s IS 'of the table';
+        COMMENT ON COLUMN s.b IS 'of the column';
+        CREATE TABLE s1 (LIKE s INCLUDING COMMENTS);
+        CREATE TABLE s2 (x int, LIKE s INCLUDING ALL);
+        CREATE TABLE s3 (LIKE s INCLUDING ALL EXCLUDING COMMENTS);
+        COMMENT ON COLUMN s.b IS 'changed';
+        SELECT relname::text, n, col_description(oid, n), obj_description(oid) FROM pg_class, generate_series(1, 3) AS n
+        WHERE relname IN ('s1', 's2', 's3') ORDER BY 1, 2;
+        """.strip(),
+    )

@@ -148,3 +148,24 @@ def test_rows_of_other_sessions_count(sql_server: SqlServer, ours: psycopg.Conne
         with pytest.raises((psycopg.errors.UniqueViolation, psycopg.errors.SerializationFailure)):
             other.commit()
     assert ours.execute("SELECT a FROM shared ORDER BY a").fetchall() == [("SECOND",), ("first",)]
+
+
+def test_conditions_of_on_conflict_have_parameters(
+    ours: psycopg.Connection, theirs: psycopg.Connection
+) -> None:
+    answers = []
+    for connection in (ours, theirs):
+        connection.execute("CREATE TABLE t (a int, b int, n numeric, s text, c text)")
+        connection.execute("CREATE UNIQUE INDEX ON t (a) WHERE b = 1 AND s = 'x' AND n = 1.5")
+        upsert = """INSERT INTO t VALUES (1, %s, %s, %s, %s)
+            ON CONFLICT (a) WHERE b = %s AND s = %s AND n = %s DO UPDATE SET c = excluded.c"""
+        rows: list[object] = []
+        for b, c in ((1, "first"), (1, "second"), (2, "third")):
+            try:
+                values = [b, 1.5, "x", c, b, "x", 1.5]
+                rows.append(connection.execute(upsert, values).statusmessage)
+            except psycopg.Error as error:
+                rows.append(error.sqlstate)
+        rows.append(connection.execute("SELECT * FROM t").fetchall())
+        answers.append(rows)
+    assert answers[0] == answers[1]

@@ -88,3 +88,6 @@ SELECT to_jsonb(i) FROM u i(k, l)
 SELECT to_jsonb(i), (i).k, i.l FROM (SELECT a, b FROM t) i(k, l)
 SELECT (i).k, (i).l, to_jsonb(i), i FROM u AS i(k, l)
 SELECT s.r::text, to_jsonb(s.r) FROM (SELECT i AS r FROM u AS i(k)) AS s
+SELECT to_jsonb(u), u IS NULL, count(*) FROM t LEFT JOIN u ON u.a = t.a GROUP BY u
+SELECT jsonb_agg(t.a), u::text AS x, to_jsonb(u) FROM t JOIN u ON u.a = t.a GROUP BY u
+SELECT count(*) FROM u GROUP BY u HAVING u IS NOT NULL

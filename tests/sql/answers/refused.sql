@@ -201,3 +201,9 @@ SELECT jsonb_set('{}', '{a}', create_if_missing => true)
 SELECT jsonb_set('{}', '{a}', '1', nothing => true)
 SELECT * FROM jsonb_path_query('[]', '$', nothing => true)
 SELECT count(*) OVER (ORDER BY d RANGE BETWEEN 1.1 PRECEDING AND 'NaN' FOLLOWING) FROM t
+SELECT 1 = ANY (ARRAY['1', '2'])
+SELECT a = ANY (ARRAY['1', NULL]) FROM t
+SELECT a <> ALL (ARRAY['1']) FROM t
+SELECT a < ANY (ARRAY['1', '2']) FROM t
+SELECT date '2020-01-01' = ANY (ARRAY['2020-01-01'])
+SELECT 1 = ANY (ARRAY[NULL])

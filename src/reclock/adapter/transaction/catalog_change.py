@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4, uuid5
@@ -234,6 +234,16 @@ class CatalogChange:
                     continue
                 column = renamed[column]
             self.tx.put(replace(comment, object_id=new_id, column=column))
+
+    def copy_column_comments(
+        self, sources: Collection[GlobalId], target: GlobalId, columns: Collection[str]
+    ) -> None:
+        """Give ``columns`` of the item ``target`` the comments of columns of the same names."""
+        comments: list[Comment] = list(self.tx.snapshot.all(Kind.COMMENT).values())
+        for comment in comments:
+            kind, id_ = comment.target
+            if kind is Kind.ITEM and id_ in sources and comment.column in columns:
+                self.tx.put(replace(comment, object_id=target))
 
     def insert_sequence(self, name: QualifiedName, create_sql: str) -> None:
         """Create a sequence."""

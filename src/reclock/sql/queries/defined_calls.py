@@ -9,7 +9,8 @@ from sqlglot import exp
 
 from reclock.algebra.relations import BOOLEAN, OID, REGCLASS, REGROLE, TEXT, ScalarType
 from reclock.errors import UnknownFunction, UnsupportedSql
-from reclock.plan.scalars import Call, Cast, Literal, Parameter
+from reclock.plan.functions.domains import IN_DOMAIN
+from reclock.plan.scalars import Call, Case, Cast, Literal, Parameter
 from reclock.sql.queries.catalog_functions import (
     CATALOG_FUNCTIONS,
     definition,
@@ -18,7 +19,7 @@ from reclock.sql.queries.catalog_functions import (
 )
 from reclock.sql.queries.coercion import coerce
 from reclock.sql.queries.expressions import ExprContext, typed
-from reclock.sql.queries.overloads import call
+from reclock.sql.queries.overloads import balanced, call, is_null, negated
 from reclock.sql.queries.planned import OpenParameter, Planned, TypedExpr, Untyped
 from reclock.sql.queries.privilege_functions import PRIVILEGE_FUNCTIONS
 from reclock.sql.queries.scope import Scope, ScopeColumn
@@ -87,7 +88,39 @@ def _object_id(value: Planned, kind: str, context: ExprContext) -> Planned:
         raise UnsupportedSql(
             f"the name of a {kind} that is no constant is not supported here", hint="give its oid"
         )
-    return catalog_call(f"{kind}_named", [coerce(value, TEXT)], context)
+    return named_id(kind, coerce(value, TEXT), context)
+
+
+def named_id(
+    kind: str, name: TypedExpr, context: ExprContext, *, must_exist: bool = True
+) -> TypedExpr:
+    """The id of the object of that kind that ``name``, which is no constant, names: the error of a
+    row if there is none, or NULL if none must exist."""
+    if f"{kind}_named" not in CATALOG_FUNCTIONS:
+        raise UnsupportedSql(f"a cast to {kind} of what is no constant is not supported")
+    unquoted = call("replace", [name, Literal('"', TEXT), Literal("", TEXT)])
+    if kind == REGCLASS.name.value:  # a name of a relation, which may be within a schema
+        id = catalog_call(f"{kind}_named", [name], context)
+        unquoted = Case(((call("=", [name, unquoted]), call("lower", [name])),), unquoted, TEXT)
+    else:
+        id = catalog_call(f"{kind}_named", [unquoted], context)
+    if not must_exist:
+        return id
+    is_unknown = balanced("and", [is_null(id), negated(is_null(name))])
+    word, sqlstate = _MISSING[kind]
+    parts = [Literal(f'{word} "', TEXT), unquoted, Literal('" does not exist', TEXT)]
+    message = Case(((is_unknown, balanced("concat", parts)),), Literal(None, TEXT), TEXT)
+    return Call(IN_DOMAIN, (id, message, Literal(sqlstate, TEXT)), id.type)
+
+
+_MISSING = {
+    "regclass": ("relation", "42P01"),
+    "regnamespace": ("schema", "3F000"),
+    "regrole": ("role", "42704"),
+    "database": ("database", "3D000"),
+    "cluster": ("cluster", "42704"),
+}
+"""The word of an object in the error that there is none of a name, and its code."""
 
 
 def with_body(
@@ -112,10 +145,7 @@ def catalog_argument(value: Planned, type: ScalarType, context: ExprContext) -> 
         and value.type == TEXT
         and not isinstance(value, Literal | Parameter)
     ):
-        name: Planned = value
-        if type != REGCLASS:  # no name of a relation, which may be within a schema
-            name = call("replace", [value, Literal('"', TEXT), Literal("", TEXT)])
-        return Cast(catalog_call(f"{type}_named", [name], context), type)
+        return Cast(named_id(type.name.value, value, context), type)
     if (
         type.is_object_id
         and type != OID

@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from reclock.algebra.relations import BIGINT, BOOLEAN
+from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER
 from reclock.errors import GroupingError, InvalidGrouping
 from reclock.plan.build import compute, join, map_columns, reduce, union
+from reclock.plan.functions.records import FIELD_OF, RECORD_OF
 from reclock.plan.relational import JoinKind, Plan
-from reclock.plan.scalars import Aggregate, Call, ColumnRef, Literal, Scalar
+from reclock.plan.scalars import Aggregate, Call, Case, ColumnRef, Literal, Scalar
 from reclock.sql.queries.attach import attach, rewrite_own
 from reclock.sql.queries.planned import (
     AggregateCall,
@@ -240,7 +241,25 @@ def _over_groups(
         if part in keys:
             return ColumnRef(keys.index(part), part.type)
         if isinstance(part, ColumnRef):
+            if part in in_rows:
+                return in_rows[part]
             raise GroupingError(column(part.index))
         return None
 
+    in_rows = _in_grouped_rows(keys)
     return rewrite_own(expression, change)
+
+
+def _in_grouped_rows(keys: Sequence[TypedExpr]) -> dict[TypedExpr, TypedExpr]:
+    """The columns of whole rows that are keys, as fields of the keys."""
+    in_rows: dict[TypedExpr, TypedExpr] = {}
+    for i, key in enumerate(keys):
+        row = _value_of(key)
+        if isinstance(row, Case):  # of a relation that an outer join may have no row of
+            row = row.otherwise
+        if not isinstance(row, Call) or row.function != RECORD_OF:
+            continue
+        for place, column in enumerate(row.arguments, start=1):
+            parts: tuple[TypedExpr, ...] = (ColumnRef(i, key.type), Literal(place, INTEGER))
+            in_rows.setdefault(column, Call(FIELD_OF, parts, column.type))
+    return in_rows

@@ -14,7 +14,7 @@ from reclock.plan.relational import Constant
 from reclock.plan.scalars import ColumnRef, Scalar
 from reclock.sql.catalog.constraints import Constraint
 from reclock.sql.names import QualifiedName, fold, nearest, quote
-from reclock.sql.parameters import NO_PARAMETERS
+from reclock.sql.parameters import NO_PARAMETERS, Parameters
 from reclock.sql.queries.coercion import expect
 from reclock.sql.queries.columns import check_stored
 from reclock.sql.queries.expressions import ExprContext, scalar, typed
@@ -46,10 +46,11 @@ def index_predicate(written: exp.Expr, desc: RelationDesc, on: QualifiedName) ->
 
 
 def indexed_values(
-    constraint: Constraint, desc: RelationDesc
+    constraint: Constraint, desc: RelationDesc, parameters: Parameters = NO_PARAMETERS
 ) -> tuple[list[Scalar], Scalar | None]:
-    """The keys of a unique index over the columns of ``desc``, and its condition."""
-    context = ExprContext(Scope.of(desc, None), _only_columns(), "index keys")
+    """The keys of a unique index over the columns of ``desc``, and its condition. Those that a
+    statement writes may have its ``parameters``."""
+    context = ExprContext(Scope.of(desc, None), _only_columns(parameters), "index keys")
     keys = [scalar_of(typed(key, context)) for key in constraint.keys]
     if constraint.predicate is None:
         return keys, None
@@ -57,8 +58,8 @@ def indexed_values(
     return keys, scalar_of(condition)
 
 
-def _only_columns() -> NoSubqueries:
-    return NoSubqueries(NO_PARAMETERS, hint="write an expression over columns")
+def _only_columns(parameters: Parameters = NO_PARAMETERS) -> NoSubqueries:
+    return NoSubqueries(parameters, hint="write an expression over columns")
 
 
 def column_positions(names: Sequence[str], desc: RelationDesc) -> tuple[int, ...]:

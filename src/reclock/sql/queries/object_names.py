@@ -37,12 +37,16 @@ def named_object(
     catalog: PlannerCatalog,
     session: SessionNames,
     kind: str = "database",
+    *,
+    is_text: bool = False,
 ) -> int:
     """The object id that ``text``, a number or a name, means: as an ``oid``, that of an object of
-    ``kind``. Raises ``UnknownObject``, ``UnknownRelation``."""
-    if text.strip().isdigit():
+    ``kind``. As in PostgreSQL, the name of a relation is no number if it is of type text. Raises
+    ``UnknownObject``, ``UnknownRelation``."""
+    may_be_number = not (is_text and target.name is TypeName.REGCLASS)
+    if may_be_number and text.strip().isdigit():
         return int(text)
-    if text.strip() == "-":
+    if may_be_number and text.strip() == "-":
         return 0
     if target.name is TypeName.REGTYPE:
         name = text.strip().removeprefix("pg_catalog.")

@@ -51,7 +51,7 @@ from reclock.sql.queries.overloads import (
     operator,
     row_comparison,
 )
-from reclock.sql.queries.planned import Planned, TypedExpr, Untyped
+from reclock.sql.queries.planned import OpenParameter, Planned, TypedExpr, Untyped
 from reclock.sql.syntax.collations import check_collation
 from reclock.sql.syntax.consumption import consume
 from reclock.sql.syntax.places import at, place_of_word
@@ -229,12 +229,14 @@ def _quantified(node: exp.Binary, context: ExprContext) -> TypedExpr:
     if isinstance(_operand(among), exp.Query | exp.Values):
         return _quantified_query(node, name, _operand(among), is_any, context)
     if isinstance(node, exp.EQ if is_any else exp.NEQ):
-        membership = _is_member(scalar(node.this, context), _operand(among), context)
+        membership = _is_member(scalar(node.this, context), name, _operand(among), context)
         return membership if is_any else negated(membership)
     items = _operand(among)
     if isinstance(items, exp.Array) and items.expressions and not _has_arrays(items):
         operand = scalar(node.this, context)
-        compared = [operator(name, [operand, scalar(item, context)]) for item in items.expressions]
+        values = [scalar(item, context) for item in items.expressions]
+        _check_elements(operand, values, name)
+        compared = [operator(name, [operand, value]) for value in values]
         if node.args.get("negate"):
             compared = [negated(result) for result in compared]
         return balanced("or" if is_any else "and", compared)
@@ -260,18 +262,30 @@ def _quantified_query(
     return holds if is_any else negated(holds)
 
 
-def _is_member(operand: Planned, among: exp.Expr, context: ExprContext) -> TypedExpr:
+def _is_member(operand: Planned, name: str, among: exp.Expr, context: ExprContext) -> TypedExpr:
     """Whether ``operand`` is an element of an array: of one that is written out, equal to one of
-    its items."""
+    its items. The operator that was written is ``name``."""
     if isinstance(among, exp.Array) and among.expressions:
         items = [scalar(item, context) for item in among.expressions]
         if operand.type is not None and operand.type.name is TypeName.BPCHAR:
             items = [default_to_text(item) for item in items]  # compared as texts
             return balanced("or", [operator("=", [operand, item]) for item in items])
         if not any(item.type is not None and item.type.dimensions for item in items):
+            _check_elements(operand, items, name)
             return _is_one_of(operand, items)
         return _beside_array("= any", "=", operand, call("array", items))
     return _beside_array("= any", "=", operand, _array_beside(operand, among, context))
+
+
+def _check_elements(operand: Planned, items: Sequence[Planned], name: str) -> None:
+    """Raises ``UnknownOperator`` for an operand that cannot be compared with the elements of the
+    array of these items: where all of them are of open type, these are texts."""
+    is_open = isinstance(operand, Untyped) and not isinstance(operand, OpenParameter)
+    if is_open or not all(
+        isinstance(item, Untyped) and not isinstance(item, OpenParameter) for item in items
+    ):
+        return
+    operator(name, [operand, Literal(None, TEXT)])
 
 
 def _beside_array(function: str, name: str, operand: Planned, array: Planned) -> TypedExpr:

@@ -12,7 +12,6 @@ from reclock.algebra.relations import (
     BOOLEAN,
     BYTEA,
     INTEGER,
-    OID,
     REGCLASS,
     REGNAMESPACE,
     REGPROC,
@@ -34,14 +33,14 @@ from reclock.plan.functions.array_dimensions import FLATTENED
 from reclock.plan.functions.blanks import WITH_BLANKS
 from reclock.plan.functions.byte_strings import OF_BYTES
 from reclock.plan.functions.logic import IDENTIFIER
-from reclock.plan.scalars import Case, Literal
+from reclock.plan.scalars import Case, Cast, Literal, Parameter
 from reclock.sql.queries.array_fill import filled
 from reclock.sql.queries.assignment import limited
 from reclock.sql.queries.call_forms import name_parts
 from reclock.sql.queries.casts import cast_to
 from reclock.sql.queries.catalog_functions import expression
 from reclock.sql.queries.coercion import cast, default_to_text, expect
-from reclock.sql.queries.defined_calls import about_session, with_body
+from reclock.sql.queries.defined_calls import about_session, named_id, with_body
 from reclock.sql.queries.enum_functions import ENUM_FUNCTIONS, enum_call
 from reclock.sql.queries.expressions import ExprContext, reject_rows
 from reclock.sql.queries.format_function import formatted
@@ -290,9 +289,14 @@ _OBJECT_IDS = {
 def _object_id(called: Called) -> TypedExpr:
     if len(called.values) != 1:
         raise UnsupportedSql("the name of an object is one text")
+    [name], type = called.values, _OBJECT_IDS[called.name]
+    if name.type == TEXT and not isinstance(name, Literal | Parameter):
+        return Cast(named_id(type.name.value, name, called.context, must_exist=False), type)
     with suppress(UnknownObject, UnknownRelation):
-        return called.context.subqueries.object_id(called.values[0], _OBJECT_IDS[called.name])
-    return Literal(None, OID)
+        return called.context.subqueries.object_id(
+            Untyped(name.value) if isinstance(name, Literal) else name, type
+        )
+    return Literal(None, type)
 
 
 @_plans(*SEQUENCE_FUNCTIONS)

@@ -342,12 +342,12 @@ class SubqueryPlanner:
             value = coerce(value, TEXT)
         if isinstance(value, Untyped | Literal):
             text = value.text if isinstance(value, Untyped) else value.value
-            return Literal(
-                None
-                if text is None
-                else named_object(text, target, self.context.catalog, self.context.session, kind),
-                target,
-            )
+            if text is None:
+                return Literal(None, target)
+            catalog, session = self.context.catalog, self.context.session
+            is_text = isinstance(value, Literal)
+            named = named_object(text, target, catalog, session, kind, is_text=is_text)
+            return Literal(named, target)
         if isinstance(value, Parameter):
             return Parameter(value.number, target)
         raise UnsupportedSql(f"a cast to {target} of what is no constant is not supported")

@@ -62,6 +62,7 @@ def _(statement: CreateTable, change: CatalogChange) -> None:
     for name, create_sql in statement.sequences:
         change.insert_sequence(name, create_sql)
     id = change.insert(statement.name, ItemType.TABLE, statement.create_sql)
+    change.copy_column_comments(statement.commented, id, statement.table.desc.names)
     change.audit("create", "table", statement.name, id=id, create_sql=statement.create_sql)
 
 

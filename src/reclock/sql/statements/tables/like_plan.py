@@ -21,24 +21,26 @@ from reclock.sql.syntax.parse import parse_one
 
 def copy_columns(
     node: CreateTableStatement, catalog: PlannerCatalog, session: SessionNames
-) -> frozenset[GlobalId]:
+) -> tuple[frozenset[GlobalId], frozenset[GlobalId]]:
     """Replace every LIKE of ``node`` by the columns of its relation, and by what it includes.
-    Returns the relations."""
+    Returns the relations, and those whose comments the columns keep."""
     columns: list[TableColumn] = []
     constraints = list(node.args.get("constraints") or ())
-    copied = set()
+    copied, commented = set(), set()
     for element in node.args["columns"]:
         if isinstance(element, TableColumn):
             columns.append(element)
             continue
         entry = catalog.resolve(parts(element.this), session)
         copied.add(entry.id)
+        if "COMMENTS" in element.included:
+            commented.add(entry.id)
         table, included = _table_of(entry, catalog), element.included
         columns += [_column(column, included, catalog) for column in table.args["columns"]]
         constraints += _constraints(table.args.get("constraints") or (), included)
     node.set("columns", columns)
     node.set("constraints", constraints)
-    return frozenset(copied)
+    return frozenset(copied), frozenset(commented)
 
 
 def table_with(columns: Iterable[Column]) -> CreateTableStatement:

@@ -14,11 +14,12 @@ from reclock.algebra.relations import BIGINT, BOOLEAN, Column, RelationDesc
 from reclock.errors import InvalidConstraint, SqlSyntaxError, UnknownConflictTarget
 from reclock.plan.build import compute, join
 from reclock.plan.relational import Filter, Get, JoinKind, Plan, inputs, with_inputs
-from reclock.plan.scalar_trees import move_columns
-from reclock.plan.scalars import Call, ColumnRef, Literal, Scalar
+from reclock.plan.scalar_trees import has, move_columns
+from reclock.plan.scalars import Call, ColumnRef, Literal, Parameter, Scalar
 from reclock.sql.catalog.constraints import Constraint, ConstraintKind
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.names import fold
+from reclock.sql.parameters import Parameters
 from reclock.sql.queries.assignment import assign
 from reclock.sql.queries.attach import attach
 from reclock.sql.queries.coercion import expect
@@ -96,7 +97,7 @@ def plan_on_conflict(
     clause = node.args.get("on_conflict")
     if clause is None:
         return None
-    arbiters = _arbiters(clause, table)
+    arbiters = _arbiters(clause, table, context.session.parameters)
     is_update = bool(clause.args.get("assignments"))
     plan_conflict = _plan_update if is_update else _plan_match
     conflicts = tuple(plan_conflict(node, clause, arbiter, table, context) for arbiter in arbiters)
@@ -104,7 +105,7 @@ def plan_on_conflict(
     return ConflictAction(conflicts, is_update, returning)
 
 
-def _arbiters(clause: OnConflict, table: RelationEntry) -> list[Constraint]:
+def _arbiters(clause: OnConflict, table: RelationEntry, parameters: Parameters) -> list[Constraint]:
     """The keys that count. Raises ``UnknownConflictTarget``, ``InvalidConstraint``,
     ``SqlSyntaxError``."""
     assert table.table is not None
@@ -125,7 +126,7 @@ def _arbiters(clause: OnConflict, table: RelationEntry) -> list[Constraint]:
             raise InvalidConstraint(message, sqlstate="42704")
         return named
     if clause.args.get("columns"):
-        matching = _inferred(clause, keys, table)
+        matching = _inferred(clause, keys, table, parameters)
         if not matching:
             raise UnknownConflictTarget
         return matching[:1]
@@ -138,9 +139,13 @@ def _arbiters(clause: OnConflict, table: RelationEntry) -> list[Constraint]:
 
 
 def _inferred(
-    clause: OnConflict, keys: Sequence[Constraint], table: RelationEntry
+    clause: OnConflict,
+    keys: Sequence[Constraint],
+    table: RelationEntry,
+    parameters: Parameters,
 ) -> list[Constraint]:
-    """The unique indexes that have these keys, and only rows that meet the condition."""
+    """The unique indexes that have these keys, and only rows that meet the condition. Before its
+    parameters have values, the condition may be that of any such index."""
     written, of_rows = clause.args["columns"], clause.args.get("of_rows")
     names = [node for node in written if isinstance(node, exp.Identifier)]
     target_columns(names, table)
@@ -151,13 +156,14 @@ def _inferred(
         keys=tuple(exp.column(node) if node in names else node for node in written),
         predicate=of_rows,
     )
-    wanted, condition = indexed_values(inferred, table.desc)
+    wanted, condition = indexed_values(inferred, table.desc, parameters)
     conditions = _conjuncts(condition)
+    is_open = condition is not None and has(condition, Parameter)
     matching = []
     for constraint in keys:
         values, predicate = _key_values(constraint, table.desc)
         has_same_keys = _are_among(values, wanted) and _are_among(wanted, values)
-        if has_same_keys and _are_among(_conjuncts(predicate), conditions):
+        if has_same_keys and (is_open or _are_among(_conjuncts(predicate), conditions)):
             matching.append(constraint)
     return matching
 

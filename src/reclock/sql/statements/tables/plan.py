@@ -65,7 +65,7 @@ def create_table(
     normal.set("exists", None)
     normal.set("on_commit", None)
     normal.set("this", name.to_table())
-    copied = copy_columns(normal, catalog, session)
+    copied, commented = copy_columns(normal, catalog, session)
     sequences = name_sequences(normal, name, catalog, session)
     desc = table_columns(normal)
     declare_computed(normal, name, desc)
@@ -77,6 +77,7 @@ def create_table(
         notices=notices,
         sequences=sequences,
         copied=copied,
+        commented=commented,
         on_commit=node.args.get("on_commit"),
     )
 
@@ -194,6 +195,8 @@ class CreateTable:
     """Names and definitions of the sequences that its columns own."""
     copied: frozenset[GlobalId] = frozenset()
     """The relations whose columns it copies."""
+    commented: frozenset[GlobalId] = frozenset()
+    """The relations that give their columns' comments to columns of the same names."""
     on_commit: str | None = None
     """``DROP`` or ``DELETE ROWS``: what the end of a transaction does to a temporary table."""
     tag: str = "CREATE TABLE"
