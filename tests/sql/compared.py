@@ -46,6 +46,7 @@ COLUMNS = {
         "n int, i int4range, b int8range, m numrange, d daterange, s tsrange, z tstzrange, "
         "x text, e int"
     ),
+    "hosts": "n int, i inet, c cidr, m macaddr, s text, k int",
     "grids": "n int, a int[][], c int[][][], x text[][], m numeric[][], s int[]",
     "amounts": "n int, m numeric, p numeric(10, 2), k bigint, s text",
     "moments": "n int, at timestamptz, l timestamp, d date, s text, i interval",
@@ -123,6 +124,18 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
         (4, Interval(0, 0, -1_500_000), [1], [2**62], None, [], None, []),
         (5, None, None, [1, 2], ["a b", None, "", '"\\', "null"], [True, None], _M, None),
         (6, Interval(13, -1, 1), [2, 1], [1], ["{", "}", ","], [True], [None], [float("nan")]),
+    ],
+    "hosts": [
+        (1, "192.168.1.226/24", "192.168.1.0/24", "08:00:2b:01:02:03", "192.168.1.5", 1),
+        (2, "192.168.1.226", "192.168.1.226/32", "08:00:2b:01:02:04", "10.1.2.3/8", 255),
+        (3, "10.1.2.3/8", "10.0.0.0/8", "ff:ff:ff:ff:ff:ff", "0.0.0.0/0", -1),
+        (4, "10.1.2.3/16", "10.1.0.0/16", "00:00:00:00:00:00", "255.255.255.255", 0),
+        (5, "9.1.2.3/8", "0.0.0.0/0", None, "2001:DB8::8:800:200C:417A/64", 1000),
+        (6, "2001:db8::1/32", "2001:db8::/32", "08:00:2b:01:02:03", "::ffff:1.2.3.4", 7),
+        (7, "::ffff:1.2.3.4", "::/0", "a0:b1:c2:d3:e4:f5", "::1.2.3.4/100", 3),
+        (8, "::1", "::1/128", "a0:b1:c2:d3:e4:f5", "0:0:1:0:0:1:0:0", 2),
+        (9, None, None, None, None, None),
+        (10, "192.168.1.226/24", "10.0.0.0/9", "08:00:2b:01:02:03", "10/8", 5),
     ],
     "spans": [
         (
@@ -303,6 +316,7 @@ PRINTED_BY_BOTH = (
     "domains",
     "enums",
     "held",
+    "networks",
     "numerics",
     "ranges_on_both",
     "records",

@@ -36,6 +36,9 @@ class TypeName(StrEnum):
     TIMESTAMP = "timestamp without time zone"
     TIMESTAMPTZ = "timestamp with time zone"
     INTERVAL = "interval"
+    INET = "inet"
+    CIDR = "cidr"
+    MACADDR = "macaddr"
     INT4RANGE = "int4range"
     INT8RANGE = "int8range"
     NUMRANGE = "numrange"
@@ -221,9 +224,13 @@ class ScalarType:
         return self.name in RANGES
 
     @property
+    def is_network(self) -> bool:
+        return self.name in (TypeName.INET, TypeName.CIDR)
+
+    @property
     def has_order_key(self) -> bool:
         """Whether engines hold its values as texts, which another text puts in SQL's order."""
-        return self.is_range or self.name is TypeName.JSONB
+        return self.is_range or self.is_network or self.name is TypeName.JSONB
 
     @property
     def is_stored(self) -> bool:
@@ -304,6 +311,9 @@ TIME = ScalarType(TypeName.TIME)
 TIMESTAMP = ScalarType(TypeName.TIMESTAMP)
 TIMESTAMPTZ = ScalarType(TypeName.TIMESTAMPTZ)
 INTERVAL = ScalarType(TypeName.INTERVAL)
+INET = ScalarType(TypeName.INET)
+CIDR = ScalarType(TypeName.CIDR)
+MACADDR = ScalarType(TypeName.MACADDR)
 INT4RANGE = ScalarType(TypeName.INT4RANGE)
 INT8RANGE = ScalarType(TypeName.INT8RANGE)
 NUMRANGE = ScalarType(TypeName.NUMRANGE)

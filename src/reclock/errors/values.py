@@ -194,3 +194,12 @@ DIGITS_HINT = (
     "round the value, or declare the column with a precision and scale, such as numeric(38, 18)"
 )
 """What to do where an unconstrained numeric does not hold all digits of a value."""
+
+
+class NetworkHasHost(InvalidText):
+    """A text is an address in a network, and no network (``cidr``)."""
+
+    def __init__(self, text: str) -> None:
+        detail = "Value has bits set to right of mask."
+        ReclockError.__init__(self, f'invalid cidr value: "{text}"', detail=detail)
+        self.type_name, self.text, self.detail = "cidr", text, detail

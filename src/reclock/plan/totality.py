@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from reclock.algebra.relations import DATE, MAX_PRECISION, TIMESTAMP, ScalarType, TypeName
-from reclock.plan.functions import ranges
+from reclock.plan.functions import networks, ranges
 from reclock.plan.functions.arithmetic import has_rounded_operand, integral_digits
 from reclock.plan.functions.intervals import SPAN
 from reclock.plan.functions.records import FIELD_OF, RECORD_OF
@@ -49,6 +49,7 @@ _TOTAL = frozenset(
         "jsonb_concat",
         "jsonb_typeof",
         "kind of text",
+        *networks.TOTAL,
         *ranges.TOTAL,
         "is_true",
         "is_false",

@@ -349,3 +349,19 @@ SELECT lpad('x', 2000000000)
 SELECT rpad(b, 268435455, 'ab') FROM t
 SELECT a FROM t WHERE a > (SELECT 1 / count(*) FROM u WHERE u.a > 1000)
 SELECT jsonb_path_query('1e1000', '$.double()')
+SELECT '10.0.0.1/33'::inet
+SELECT '10.0.0'::inet
+SELECT '10.0.0.256'::inet
+SELECT '10.0.0.1/8'::cidr
+SELECT '::1/129'::inet
+SELECT '::1/08'::inet
+SELECT 'fe80::1%eth0'::inet
+SELECT ' 10.0.0.1'::inet
+SELECT '10.0/24'::inet
+SELECT '08:00:2b:01:02'::macaddr
+SELECT '08002b01020g'::macaddr
+SELECT set_masklen('10.0.0.1'::inet, 33)
+SELECT '255.255.255.255'::inet + 1
+SELECT '::1'::inet & '1.2.3.4'::inet
+SELECT '::ffff'::inet - '1.2.3.4'::inet
+SELECT inet_merge('::1', '1.2.3.4')

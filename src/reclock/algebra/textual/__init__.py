@@ -12,13 +12,23 @@ from reclock.algebra.relations import ScalarType, TypeName
 from reclock.algebra.textual.characters import CHARACTERS
 from reclock.algebra.textual.description import TextualType
 from reclock.algebra.textual.documents import DOCUMENTS
+from reclock.algebra.textual.networks import CIDRS, INETS, MACADDRS
 from reclock.algebra.textual.ranges import RANGES
 from reclock.algebra.textual.times import TIMES
 from reclock.algebra.textual.uuids import UUIDS
 
 TEXTUAL_TYPES: Mapping[TypeName, TextualType] = {
     description.type.name: description
-    for description in (CHARACTERS, UUIDS, TIMES, DOCUMENTS, *RANGES)
+    for description in (
+        CHARACTERS,
+        UUIDS,
+        TIMES,
+        DOCUMENTS,
+        INETS,
+        CIDRS,
+        MACADDRS,
+        *RANGES,
+    )
 }
 
 

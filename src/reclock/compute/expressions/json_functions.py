@@ -31,6 +31,7 @@ from reclock.compute.expressions.json_paths import (
     set_path,
     without,
 )
+from reclock.compute.expressions.network_functions import NETWORK_FUNCTIONS
 from reclock.compute.expressions.python_functions import (
     BOOLEAN,
     DOUBLE,
@@ -466,6 +467,7 @@ _FUNCTIONS: Mapping[str, PythonFunction] = {
     "range_of": PythonFunction(or_failure(range_of), (TEXT, TEXT, TEXT, TEXT), TEXT),
 }
 JSON_FUNCTIONS: Mapping[str, PythonFunction] = {
-    PREFIX + name: function for name, function in {**_FUNCTIONS, **TEXT_FUNCTIONS}.items()
+    PREFIX + name: function
+    for name, function in {**_FUNCTIONS, **TEXT_FUNCTIONS, **NETWORK_FUNCTIONS}.items()
 }
 """By the name under which the engines know them."""

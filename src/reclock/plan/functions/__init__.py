@@ -22,6 +22,7 @@ from reclock.plan.functions import (  # noqa: F401  (each registers its function
     maps,
     mathematics,
     moments,
+    networks,
     normal_forms,
     patterns,
     ranges,

@@ -13,6 +13,7 @@ from reclock.algebra.relations import (
     BIGINT,
     BOOLEAN,
     DOUBLE,
+    INET,
     INTERVAL,
     MAX_PRECISION,
     TEXT,
@@ -98,6 +99,8 @@ def _extreme(types: Types, constants: Mapping[int, object]) -> Signature | None:
     description = textual(type)
     if description is not None and not description.has_extremes:
         return None
+    if type.is_network:
+        return (INET,), INET
     return (type,), type.unconstrained if type.name is TypeName.BPCHAR else type
 
 

@@ -26,6 +26,7 @@ from reclock.plan.functions.digits import narrowed, numeric_text, of_float, scal
 from reclock.plan.functions.floats import with_value, within_range
 from reclock.plan.functions.interval_functions import interval_to_text
 from reclock.plan.functions.json_calls import FAILURE, from_text, json_call, scalar_text
+from reclock.plan.functions.networks import inet_to_text
 from reclock.plan.functions.sql_names import (
     each_element,
     field_names,
@@ -51,6 +52,7 @@ _INTEGERS = (_T.SMALLINT, _T.INTEGER, _T.BIGINT)
 _NUMBERS = (*_INTEGERS, _T.NUMERIC, _T.REAL, _T.DOUBLE)
 _MOMENTS = (_T.DATE, _T.TIMESTAMP, _T.TIMESTAMPTZ)
 _NESTED = (_T.ARRAY, _T.LIST, _T.MAP, _T.RECORD, _T.VECTOR)
+_NETWORKS = (_T.INET, _T.CIDR)
 _OBJECT_IDS = (_T.OID, _T.REGCLASS, _T.REGNAMESPACE, _T.REGPROC, _T.REGROLE, _T.REGTYPE)
 
 
@@ -175,6 +177,8 @@ def _is_possible(source: TypeName, target: TypeName) -> bool:
         return source in (_T.TIMESTAMP, _T.TIMESTAMPTZ, _T.INTERVAL)
     if source is _T.TIME:
         return target is _T.INTERVAL
+    if source in _NETWORKS:
+        return target in _NETWORKS
     return source in _MOMENTS and target in _MOMENTS
 
 
@@ -223,6 +227,8 @@ def _writer(source: TypeName, target: TypeName) -> CastWriter:
         return _to_time
     if (source, target) == (_T.TIME, _T.INTERVAL):
         return _time_to_interval
+    if source in _NETWORKS and target in _NETWORKS:
+        return _to_network
     if source is _T.ENUM:
         return _from_textual
     if target is _T.ENUM:
@@ -235,6 +241,8 @@ def _writer(source: TypeName, target: TypeName) -> CastWriter:
         return read_interval
     if source is _T.TEXT:
         return read_boolean if target is _T.BOOLEAN else read_text
+    if (source, target) == (_T.INET, _T.TEXT):
+        return _inet_to_text
     if target is _T.TEXT:
         return _from_textual if source in TEXTUAL_TYPES else _to_text
     if source in (_T.REAL, _T.DOUBLE) and target is _T.NUMERIC:
@@ -339,6 +347,15 @@ def _from_textual(engine: str, sql: str, source: ScalarType, target: ScalarType)
     return sql
 
 
+def _to_network(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    """Bits after the prefix become zero in a ``cidr``."""
+    return json_call(f"network_as_{target}", sql)
+
+
+def _inet_to_text(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    return inet_to_text(engine, sql)
+
+
 def _array_to_array(
     engine: str, sql: str, source: ScalarType, target: ScalarType, zone: str = UTC_NAME
 ) -> str:
@@ -423,6 +440,8 @@ def _printed(engine: str, sql: str, type: ScalarType, zone: str) -> str:
         return f"CASE WHEN {sql} THEN 't' WHEN NOT {sql} THEN 'f' END"
     if type.name is _T.BPCHAR:
         return with_blanks(engine, sql, type)
+    if type.name is _T.INET:
+        return sql
     return write_cast(engine, sql, type, TEXT, zone)
 
 

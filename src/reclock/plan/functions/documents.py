@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from reclock.algebra.relations import (
     DATE,
     DOUBLE,
+    INET,
     JSONB,
     REAL,
     TEXT,
@@ -50,7 +51,7 @@ def document_of(engine: str, sql: str, type: ScalarType, zone: str = UTC_NAME) -
         return json_call("of_double", sql)
     if type.name is TypeName.BPCHAR:
         return json_call("of_string", with_blanks(engine, sql, type))
-    text = _text_within(engine, sql, type, zone)
+    text = sql if type == INET else _text_within(engine, sql, type, zone)
     if type.is_integer or type.name is TypeName.BOOLEAN:
         return text
     return json_call("of_number" if type.is_number else "of_string", text)

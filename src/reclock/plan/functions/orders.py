@@ -21,7 +21,8 @@ def in_order(engine: str, sql: str, type: ScalarType) -> str:
     """What the engine orders as SQL orders ``sql``: NULL is the largest element of an array, and
     the largest field of a record. Equal values have equal results."""
     if type.has_order_key:
-        return json_call("range_order" if type.is_range else "document_order", sql)
+        kind = "range" if type.is_range else "network" if type.is_network else "document"
+        return json_call(f"{kind}_order", sql)
     if type.enum is not None:
         return _place_of_label(engine, sql, type.enum)
     if type.dimensions > 1:
@@ -30,9 +31,7 @@ def in_order(engine: str, sql: str, type: ScalarType) -> str:
         return sql
     if type.element is not None:
         if has_keys(type.element) and engine == "spark":
-            raise UnsupportedSql(
-                "the order of arrays of ranges or documents is not computed by Spark"
-            )
+            raise UnsupportedSql(f"the order of arrays of {type.element} is not computed by Spark")
         return each_element(engine, sql, _part_in_order(engine, "e", type.element))
     fields = zip(field_names(type), type.fields, strict=True)
     parts = {name: _part_in_order(engine, f"({sql}).{name}", field.type) for name, field in fields}

@@ -11,7 +11,9 @@ from reclock.algebra.relations import (
     BIGINT,
     BOOLEAN,
     BPCHAR,
+    CIDR,
     DOUBLE,
+    INET,
     INTEGER,
     MAX_PRECISION,
     OID,
@@ -131,6 +133,8 @@ def is_implicit(source: ScalarType | None, target: ScalarType) -> bool:
         return target.name is TypeName.INTERVAL
     if source.name is TypeName.BPCHAR:
         return target == TEXT
+    if source == CIDR:
+        return target == INET
     for ladder in (_NUMBERS, _MOMENTS):
         if source.name in ladder and target.name in ladder:
             return ladder.index(source.name) < ladder.index(target.name)
@@ -217,6 +221,8 @@ def _common_of_two(first: ScalarType, second: ScalarType) -> ScalarType | None:
         return array(element) if first.is_array else replace(first, element=element)
     if first.name is second.name is TypeName.RECORD and len(first.fields) == len(second.fields):
         return _common_record(first, second)
+    if first.is_network and second.is_network:
+        return INET
     if first.is_moment and second.is_moment:
         return max(first, second, key=lambda type: _MOMENTS.index(type.name))
     return None

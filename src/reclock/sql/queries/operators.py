@@ -121,6 +121,17 @@ WRITTEN_OPERATORS |= {
 
 
 _OF_ARRAYS = {"jsonb_contains": "array_contains", "jsonb_contained": "array_contained"}
+_OF_NETWORKS = {
+    "&": "inetand",
+    "|": "inetor",
+    "+": "inetpl",
+    "-": "inetmi",
+    "<<": "network_sub",
+    "<<=": "network_subeq",
+    ">>": "network_sup",
+    ">>=": "network_supeq",
+    "array_overlaps": "network_overlaps",
+}
 _OF_RANGES = {
     "jsonb_contains": "range_contains",
     "jsonb_contained": "range_contained_by",
@@ -156,17 +167,7 @@ def _applied(node: exp.Binary, name: str, symbol: str, context: ExprContext) -> 
     values = [scalar(left, context), scalar(right, context)]
     if any(value.type is not None and value.type.is_list_or_map for value in values):
         return list_operator(name, values, symbol)
-    arrays = any(value.type is not None and value.type.is_array for value in values)
-    if name == "-" and values[0].type == JSONB:
-        name = "jsonb_delete"
-    elif name == "concat" and {value.type for value in values} in ({JSONB}, {JSONB, None}):
-        name = "jsonb_concat"
-    elif name == "concat" and arrays:
-        name = _concatenation(values)
-    elif arrays:
-        name = _OF_ARRAYS.get(name, name)
-    elif any(value.type is not None and value.type.is_range for value in values):
-        name = _OF_RANGES.get(name, name)
+    name = _of_types(name, values)
     sign = _SIGNS.get(symbol, symbol)
     return operator(name, values, f"!{sign}" if symbol in _SIGNS and negate else sign)
 
@@ -177,6 +178,22 @@ _SIGNS = {"LIKE": "~~", "ILIKE": "~~*"}
 
 for _kind in OPERATORS:
     scalar.register(_kind)(_binary)
+
+
+def _of_types(name: str, values: Sequence[Planned]) -> str:
+    """The function that the operator is of operands of these types."""
+    types = [value.type for value in values if value.type is not None]
+    if name == "-" and values[0].type == JSONB:
+        return "jsonb_delete"
+    if name == "concat" and {value.type for value in values} in ({JSONB}, {JSONB, None}):
+        return "jsonb_concat"
+    if any(type.is_array for type in types):
+        return _concatenation(values) if name == "concat" else _OF_ARRAYS.get(name, name)
+    if any(type.is_range for type in types):
+        return _OF_RANGES.get(name, name)
+    if any(type.is_network for type in types):
+        return _OF_NETWORKS.get(name, name)
+    return name
 
 
 def _concatenation(values: Sequence[Planned]) -> str:
@@ -349,12 +366,12 @@ def _array(node: exp.Array, context: ExprContext) -> TypedExpr:
 
 
 _FUNCTION_OF_OPERATOR = {
+    **{WRITTEN_OPERATORS.get(kind, name): name for kind, name in OPERATORS.items()},
     "!~": "~",
     "!~*": "~*",
     "!~~": "like",
     "~~": "like",
     "!=": "<>",
-    "||": "concat",
 }
 """The function of an operator, or of what it negates, where their names differ."""
 
@@ -369,9 +386,10 @@ def _operator(node: exp.Operator, context: ExprContext) -> TypedExpr:
         raise UnknownOperator(
             f"{schema}.{name}", ["unknown" if type is None else str(type) for type in types]
         )
-    operands = [scalar(_operand(side), context) for side in (node.this, node.expression)]
+    values = [scalar(_operand(side), context) for side in (node.this, node.expression)]
+    function = _FUNCTION_OF_OPERATOR.get(name, name)
     with at(node, UnknownOperator, sign=name):
-        result = operator(_FUNCTION_OF_OPERATOR.get(name, name), operands, name)
+        result = operator(_of_types(function, values), values, name)
     return negated(result) if name in ("!~", "!~*", "!~~") else result
 
 
@@ -424,6 +442,8 @@ def _written_number(node: exp.Expr) -> str | None:
 @scalar.register
 def _bitwise_not(node: exp.BitwiseNot, context: ExprContext) -> TypedExpr:
     operand = scalar(node.this, context)
+    if operand.type is not None and operand.type.is_network:
+        return call("network_not", [operand])
     try:
         return operator("#", [operand, Literal(-1, SMALLINT)], "~")
     except UnknownOperator as error:

@@ -11,6 +11,7 @@ from sqlglot import exp
 from reclock.algebra.relations import (
     BOOLEAN,
     BYTEA,
+    INET,
     INTEGER,
     REGCLASS,
     REGNAMESPACE,
@@ -33,6 +34,7 @@ from reclock.plan.functions.array_dimensions import FLATTENED
 from reclock.plan.functions.blanks import WITH_BLANKS
 from reclock.plan.functions.byte_strings import OF_BYTES
 from reclock.plan.functions.logic import IDENTIFIER
+from reclock.plan.functions.networks import PRINTED
 from reclock.plan.scalars import Case, Cast, Literal, Parameter
 from reclock.sql.queries.array_fill import filled
 from reclock.sql.queries.assignment import limited
@@ -196,6 +198,8 @@ def _printed(value: Planned) -> Planned:
     """``value`` as its printed text: a boolean is one letter, and a ``char(n)`` has its blanks."""
     if value.type is not None and value.type.base.name is TypeName.BPCHAR:
         return call(WITH_BLANKS, [value])
+    if value.type == INET:
+        return call(PRINTED, [value])
     if isinstance(value, Untyped) or value.type != BOOLEAN:
         return value
     return Case(

@@ -11,6 +11,7 @@ from sqlglot.generators.materialize import MaterializeGenerator
 from sqlglot.tokenizer_core import TokenizerCore, TokenType
 
 from reclock.sql.syntax.families import load_syntax
+from reclock.sql.syntax.operators import SIGNS
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.writing import WRITERS
 
@@ -58,6 +59,7 @@ class Reclock(Materialize):
             for word, kind in [
                 *Materialize.Tokenizer.KEYWORDS.items(),
                 ("CURRENT_ROLE", TokenType.CURRENT_ROLE),
+                *((sign, kind) for kind, sign in SIGNS.items()),
             ]
             if kind is not TokenType.COMMAND and word not in _ONLY_NAMES
         }

@@ -17,9 +17,9 @@ from sqlglot.tokenizer_core import TokenType
 from reclock import interruption
 from reclock.algebra.normal_forms import FORMS
 from reclock.algebra.relations import RANGES
-from reclock.errors import SqlSyntaxError, UnsupportedSql
+from reclock.errors import SqlSyntaxError
 from reclock.sql.syntax import nodes
-from reclock.sql.syntax.calls import CallParser
+from reclock.sql.syntax.operators import OperatorParser
 from reclock.sql.syntax.words import OTHER_STRINGS
 
 T = TypeVar("T")
@@ -60,12 +60,12 @@ def _as_list(node: exp.Expr) -> exp.Expr:
     return exp.Bracket(this=word, expressions=list(map(_as_list, node.expressions)))
 
 
-class QueryParser(CallParser):
+class QueryParser(OperatorParser):
     """The syntax that all statements share: queries and expressions."""
 
     FUNCTIONS: ClassVar[dict[Any, Any]] = {}
     FUNCTION_PARSERS: ClassVar[dict[Any, Any]] = {
-        **CallParser.FUNCTION_PARSERS,
+        **OperatorParser.FUNCTION_PARSERS,
         "CAST": lambda self: self._parse_cast(True),
         "EXISTS": lambda self: exp.Exists(this=self.query()),
         "EXTRACT": lambda self: self._parse_extract(),
@@ -194,29 +194,6 @@ class QueryParser(CallParser):
             for side in (this, expression)
         )
         return super()._build_predicate(klass, left, right, comments=comments, negate=negate)
-
-    def _parse_operator(self, this: exp.Expr | None) -> exp.Expr | None:
-        """``OPERATOR(schema.op)``, after its first word."""
-        if not self._match(TokenType.L_PAREN):
-            return super()._parse_operator(this)
-        schemas = []
-        while self._next.token_type == TokenType.DOT:
-            schema = self.name()
-            schemas.append(schema.name if schema.args.get("quoted") else schema.name.lower())
-            self._match(TokenType.DOT)
-        if len(schemas) > 1:
-            raise UnsupportedSql("operators of other databases are not supported")
-        signs = ""
-        while self._curr and self._curr.text and not self._curr.text[0].isalnum():
-            if self._match(TokenType.R_PAREN):
-                break
-            signs += self._curr.text
-            self._advance()
-        if not signs or self._prev.token_type != TokenType.R_PAREN:
-            self.raise_error("Expected an operator")
-        operator = ".".join([*schemas, signs])
-        right = self._parse_bitwise() or self.missing()
-        return self.expression(exp.Operator(this=this, operator=operator, expression=right))
 
     def _parse_null(self) -> exp.Expr | None:
         # sqlglot takes UNKNOWN for NULL

@@ -17,9 +17,24 @@ _RESERVED = re.compile(RESERVED_WORD, re.IGNORECASE)
 
 _KEYWORDS = frozenset(
     ("bool", "int2", "int4", "int8", "float4", "float8", "numeric", "text", "varchar", "bpchar")
-) | {"bytea", "date", "time", "timestamp", "timestamptz", "interval", "json", "jsonb", "uuid"}
+) | {
+    "bytea",
+    "date",
+    "time",
+    "timestamp",
+    "timestamptz",
+    "interval",
+    "json",
+    "jsonb",
+    "uuid",
+    "inet",
+}
 """Types of ``pg_catalog`` by their names there, which are also names of the grammar."""
-_IN_CATALOG = _KEYWORDS | RANGES | {"oid", "name", "char", "regclass", "regnamespace", "regproc"}
+_IN_CATALOG = (
+    _KEYWORDS
+    | RANGES
+    | {"oid", "name", "char", "regclass", "regnamespace", "regproc", "cidr", "macaddr"}
+)
 """Those, and others, of which there are types of arrays."""
 
 
