@@ -8,6 +8,14 @@ import struct
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from ipaddress import (
+    IPv4Address,
+    IPv4Interface,
+    IPv4Network,
+    IPv6Address,
+    IPv6Interface,
+    IPv6Network,
+)
 
 import asyncpg
 import pandas as pd
@@ -414,3 +422,21 @@ def test_psycopg_sends_and_reads_ranges(sql_server: SqlServer, is_binary: bool) 
         known = RangeInfo.fetch(connection, "tstzrange")
         assert known is not None
         assert (known.oid, known.array_oid, known.subtype_oid) == (3910, 3911, 1184)
+
+
+@pytest.mark.parametrize("is_binary", [False, True])
+def test_psycopg_sends_and_reads_addresses(sql_server: SqlServer, is_binary: bool) -> None:
+    with sql_server.connect() as connection, connection.cursor(binary=is_binary) as cursor:
+        for value in (
+            IPv4Address("10.0.0.1"),
+            IPv4Interface("10.0.0.1/8"),
+            IPv6Address("2001:db8::1"),
+            IPv6Interface("::ffff:102:304/96"),
+            IPv4Network("10.0.0.0/8"),
+            IPv6Network("2001:db8::/32"),
+        ):
+            for placeholder in ("%t", "%b"):
+                row = cursor.execute(f"SELECT {placeholder}".encode(), [value]).fetchone()
+                assert row == (value,)
+        cursor.execute("SELECT ARRAY[%s::inet, NULL], 'A0-B1-C2-D3-E4-F5'::macaddr", ["::1"])
+        assert cursor.fetchone() == ([IPv6Address("::1"), None], "a0:b1:c2:d3:e4:f5")

@@ -97,7 +97,7 @@ OPERATORS: dict[type[exp.Expr], str] = {
 }
 
 
-WRITTEN_OPERATORS = {
+WRITTEN_OPERATORS: dict[type[exp.Expr], str] = {
     exp.DPipe: "||",
     exp.Like: "LIKE",
     exp.ILike: "ILIKE",
