@@ -146,6 +146,7 @@ _SYNTAX = {
     "elements and dimensions": "(how arrays of different dimensions are compared)",
     "network printed": "(an inet where its text has no prefix, as in concat(x))",
     "with blanks": "(a char(n) where its blanks count, as in x LIKE y)",
+    "nullif": "any type, any type → the same",
     "only element": "(the row of a function in FROM that returns no rows)",
     "subscript": "a[index]",
     "= any": "x = ANY (a)",

@@ -438,5 +438,5 @@ def test_psycopg_sends_and_reads_addresses(sql_server: SqlServer, is_binary: boo
             for placeholder in ("%t", "%b"):
                 row = cursor.execute(f"SELECT {placeholder}".encode(), [value]).fetchone()
                 assert row == (value,)
-        cursor.execute("SELECT ARRAY[%s::inet, NULL], 'A0-B1-C2-D3-E4-F5'::macaddr", ["::1"])
+        cursor.execute("SELECT ARRAY[%s::inet, NULL], 'A0-B1-C2-D3-E4-F5'::macaddr::text", ["::1"])
         assert cursor.fetchone() == ([IPv6Address("::1"), None], "a0:b1:c2:d3:e4:f5")

@@ -105,7 +105,11 @@ def _is_written_at_once(element: ScalarType) -> bool:
     return is_exact or element.name in _TEXTUAL or element in (JSONB, DATE)
 
 
-_TEXTUAL = (TypeName.TEXT, TypeName.BPCHAR, TypeName.ENUM)
+_TEXTUAL = (
+    *(TypeName.TEXT, TypeName.BPCHAR, TypeName.ENUM, TypeName.UUID, TypeName.TIME),
+    *(TypeName.INET, TypeName.CIDR, TypeName.MACADDR),
+)
+"""Types whose values are texts to engines, and in documents the same texts."""
 
 
 def _converted(types: Types, constants: Mapping[int, object]) -> Signature | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reclock.algebra.relations import BIGINT, BOOLEAN, TEXT, ScalarType, TypeName
+from reclock.algebra.relations import BIGINT, BOOLEAN, INET, TEXT, ScalarType, TypeName
 from reclock.errors import UnsupportedSql
 from reclock.plan.functions import intervals
 from reclock.plan.functions.casts import write_cast
@@ -129,6 +129,8 @@ def _first_or_null(
     """Two arguments that can be compared. The first keeps its type if operators compare it with the
     second as it is: as in PostgreSQL, that is so within `_COMPARED_AS_THEY_ARE`."""
     compared, result = operand_type(types), common_type(types)
+    if result is not None and result.is_network:  # as which PostgreSQL compares networks
+        compared, result = INET, INET
     first = types[0] if types else None
     if first is not None and any(
         {type.name for type in types if type is not None} <= family
