@@ -667,6 +667,11 @@ FETCH 3 FROM c
 
 FETCH ALL FROM c WITH (TIMEOUT = '1s')
 
+-- MoveStatement
+MOVE 3 FROM c
+
+MOVE ALL FROM c
+
 -- CloseStatement
 CLOSE c
 

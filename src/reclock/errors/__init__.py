@@ -12,6 +12,8 @@ from reclock.errors.files import *  # noqa: F403
 from reclock.errors.names import quoted_name as quoted_name
 from reclock.errors.names import unquoted_name as unquoted_name
 from reclock.errors.names import with_article as with_article
+from reclock.errors.notices import SqlWarning as SqlWarning
+from reclock.errors.notices import outside_block as outside_block
 from reclock.errors.privileges import *  # noqa: F403
 from reclock.errors.processes import *  # noqa: F403
 from reclock.errors.root import *  # noqa: F403

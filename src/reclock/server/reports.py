@@ -7,6 +7,7 @@ from reclock.errors import (
     ForeignKeyViolation,
     NotNullViolation,
     ReclockError,
+    SqlWarning,
     UniqueViolation,
 )
 from reclock.server.messages import error_response, notice_response
@@ -45,4 +46,7 @@ def error(raised: BaseException, *, is_fatal: bool = False) -> bytes:
 
 
 def notice(message: str) -> bytes:
-    return notice_response({"S": "NOTICE", "V": "NOTICE", "C": "00000", "M": message})
+    severity, sqlstate = "NOTICE", "00000"
+    if isinstance(message, SqlWarning):
+        severity, sqlstate = "WARNING", message.sqlstate
+    return notice_response({"S": severity, "V": severity, "C": sqlstate, "M": message})

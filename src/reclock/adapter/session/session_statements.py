@@ -42,6 +42,7 @@ from reclock.sql.statements.session.prepared_syntax import (
     DiscardStatement,
     ExecuteStatement,
     FetchStatement,
+    MoveStatement,
     PrepareStatement,
     UnlistenStatement,
 )
@@ -182,6 +183,15 @@ def _(node: FetchStatement, call: SessionCall) -> Result:
     return Result(
         "FETCH", cursor.desc, cursor.fetch(int(count.name) if count is not None else None, limit)
     )
+
+
+@executes_syntax(MoveStatement)
+def _(node: MoveStatement, call: SessionCall) -> Result:
+    count = node.args.get("count")
+    skipped = call.cursors.get(fold(node.this)).fetch(
+        int(count.name) if count is not None else None
+    )
+    return Result(f"MOVE {sum(batch.num_rows for batch in skipped)}")
 
 
 @executes_syntax(CloseStatement)

@@ -10,6 +10,7 @@ from reclock.adapter.context.variables import READ_ONLY
 from reclock.adapter.planning.authorization import AuthorizationContext, Requirements, requires
 from reclock.adapter.statement_context import StatementContext, executes
 from reclock.algebra.relations import TEXT, Column, RelationDesc
+from reclock.errors import outside_block
 from reclock.sql.statements.session.plan import ResetVariable, SetVariable, ShowVariable
 
 _SHOW_ALL = RelationDesc(
@@ -28,7 +29,7 @@ def _(
 def _(statement: SetVariable, context: StatementContext) -> Result:
     is_local = statement.is_local or statement.name == READ_ONLY
     if is_local and context.transactions.block is None:
-        context.notice("SET LOCAL can only be used in transaction blocks")
+        context.notice(outside_block("SET LOCAL"))
         return Result(statement.tag)
     name, values = statement.name, statement.values
     value = None if values is None else text_of_values(name, values)

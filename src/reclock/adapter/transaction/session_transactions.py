@@ -24,11 +24,13 @@ from reclock.collections.table_queues import Turn
 from reclock.errors import (
     InternalError,
     NoTransaction,
+    SqlWarning,
     TransactionActive,
     TransactionFailed,
     TransactionModeFixed,
     UnknownSavepoint,
     WriteConflict,
+    outside_block,
 )
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.entries import Scope
@@ -117,7 +119,7 @@ class SessionTransactions:
                 self._roll_back_to(self._savepoint_index(statement))
                 return "ROLLBACK"
             case "SET TRANSACTION" if self._block is None or self._is_implicit:
-                self._notice("SET TRANSACTION can only be used in transaction blocks")
+                self._notice(outside_block("SET TRANSACTION"))
                 return statement.tag
             case "SET TRANSACTION" | "SET SESSION CHARACTERISTICS AS TRANSACTION":
                 self._set_modes(statement)
@@ -349,7 +351,7 @@ class SessionTransactions:
 
     def _begin(self, statement: TransactionControl) -> None:
         if self._block is not None and not self._is_implicit:
-            self._notice("there is already a transaction in progress")
+            self._notice(SqlWarning("there is already a transaction in progress", "25001"))
             return
         if self._is_implicit:
             self._is_implicit = False  # earlier statements belong to the block
@@ -433,7 +435,7 @@ class SessionTransactions:
 
     def _commit(self) -> str:
         if self._block is None:
-            self._notice("there is no transaction in progress")
+            self._notice(SqlWarning("there is no transaction in progress", "25P01"))
             return "COMMIT"
         if self.status is TransactionStatus.FAILED:
             return self._rollback()
@@ -452,7 +454,7 @@ class SessionTransactions:
 
     def _rollback(self) -> str:
         if self._block is None:
-            self._notice("there is no transaction in progress")
+            self._notice(SqlWarning("there is no transaction in progress", "25P01"))
             return "ROLLBACK"
         self._block.release()
         self._end(is_committed=False)

@@ -19,7 +19,7 @@ from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.compute.engines.engine import result_schema
 from reclock.consensus.database.waiting import CHECK_INTERVAL_S
 from reclock.consensus.processes.advisory_locks import AdvisoryLock
-from reclock.errors import PermissionDenied, UnsupportedSql
+from reclock.errors import PermissionDenied, SqlWarning, UnsupportedSql
 from reclock.introspection.backends import Backends
 from reclock.sql.statements.query.values import Effect
 
@@ -116,7 +116,7 @@ def call_advisory_lock(
         if locks.release(lock):
             return True
         mode = "ShareLock" if is_shared else "ExclusiveLock"
-        context.notice(f"you don't own a lock of type {mode}")
+        context.notice(SqlWarning(f"you don't own a lock of type {mode}", "01000"))
         return False
     of_transaction, answer = "_xact_" in function, True
     if function.startswith("pg_try_"):

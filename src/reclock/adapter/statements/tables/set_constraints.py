@@ -5,6 +5,7 @@ from __future__ import annotations
 from reclock.adapter.context.results import Result
 from reclock.adapter.planning.authorization import AuthorizationContext, Requirements, requires
 from reclock.adapter.statement_context import StatementContext, executes
+from reclock.errors import outside_block
 from reclock.sql.statements.tables.set_constraints_plan import SetConstraints
 
 
@@ -17,7 +18,7 @@ def _(statement: SetConstraints, context: AuthorizationContext) -> Requirements:
 def _(statement: SetConstraints, context: StatementContext) -> Result:
     block = context.transactions.block
     if block is None:
-        context.notice("SET CONSTRAINTS can only be used in transaction blocks")
+        context.notice(outside_block("SET CONSTRAINTS"))
     else:
         block.set_constraints(statement.names, is_deferred=statement.is_deferred)
     return Result(statement.tag)

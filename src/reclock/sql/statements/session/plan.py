@@ -19,6 +19,7 @@ from reclock.sql.statements.session.prepared_syntax import (
     DiscardStatement,
     ExecuteStatement,
     FetchStatement,
+    MoveStatement,
     PrepareStatement,
     UnlistenStatement,
 )
@@ -135,6 +136,7 @@ def _variable_name(node: nodes.Statement) -> str | None:
     DeallocateStatement,
     DeclareStatement,
     FetchStatement,
+    MoveStatement,
     CloseStatement,
     DiscardStatement,
     UnlistenStatement,

@@ -15,6 +15,9 @@ from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
 from reclock.sql.syntax.writing import written_as
 
+_OTHER_DIRECTIONS = ("PRIOR", "FIRST", "LAST", "ABSOLUTE", "RELATIVE", "BACKWARD")
+_FORWARD_HINT = "fetch forwards: a number of rows, NEXT or ALL"
+
 
 @written_as("PREPARE {this} [({types})] AS {statement}")
 class PrepareStatement(Statement):
@@ -49,6 +52,13 @@ class FetchStatement(Statement):
     next rows."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "count": False, "timeout": False}
+
+
+@written_as("MOVE {count|ALL} FROM {this}")
+class MoveStatement(Statement):
+    """Like ``FETCH``, without rows. Without ``count`` it is ``MOVE ALL``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "count": False}
 
 
 @written_as("CLOSE {this|ALL}")
@@ -111,6 +121,8 @@ def declare(parser: StatementParser) -> DeclareStatement:
     ):
         if parser.last_word == "BINARY":
             parser.raise_error("Expected CURSOR", parser.last_token)
+    if parser.accept("SCROLL"):
+        raise UnsupportedSql("SCROLL cursors are not supported", hint=_FORWARD_HINT)
     parser.expect("CURSOR")
     is_held = parser.accept("WITH", "HOLD")
     if not is_held:
@@ -126,9 +138,28 @@ def declare(parser: StatementParser) -> DeclareStatement:
 
 @parses("FETCH")
 def fetch(parser: StatementParser) -> FetchStatement:
-    """Forwards alone: a count, NEXT or ALL."""
-    parser.accept("FORWARD")
+    count, name = _rows_of_cursor(parser)
+    timeout = None
+    if parser.accept_token(TokenType.WITH):
+        timeout = parser.wrapped(_fetch_timeout)
+    return FetchStatement(this=name, count=count, timeout=timeout)
+
+
+@parses("MOVE")
+def move(parser: StatementParser) -> MoveStatement:
+    count, name = _rows_of_cursor(parser)
+    return MoveStatement(this=name, count=count)
+
+
+def _rows_of_cursor(parser: StatementParser) -> tuple[exp.Expr | None, exp.Identifier]:
+    """How many rows, None for all, and the cursor. Raises ``UnsupportedSql`` for directions other
+    than forwards."""
     count: exp.Expr | None = exp.Literal.number(1)
+    if parser.sees_token(TokenType.DASH) or (
+        parser.next_token and parser.accept_any(_OTHER_DIRECTIONS)
+    ):
+        raise UnsupportedSql("cursor can only scan forward", hint=_FORWARD_HINT)
+    parser.accept("FORWARD")
     if parser.accept("ALL"):
         count = None
     elif parser.token.token_type == TokenType.NUMBER:
@@ -136,10 +167,7 @@ def fetch(parser: StatementParser) -> FetchStatement:
     else:
         parser.accept("NEXT")
     parser.accept_any(("FROM", "IN"))
-    name, timeout = parser.name(), None
-    if parser.accept_token(TokenType.WITH):
-        timeout = parser.wrapped(_fetch_timeout)
-    return FetchStatement(this=name, count=count, timeout=timeout)
+    return count, parser.name()
 
 
 def _fetch_timeout(parser: StatementParser) -> exp.Expr:
