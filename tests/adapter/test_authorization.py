@@ -49,7 +49,7 @@ def less_one(case: Case) -> Iterator[dict[str, Any]]:
     whole = {"needs": case.needs, "owns": case.owns, "member": case.member}
     for part, values in whole.items():
         for value in values:
-            yield {**whole, part: tuple(each for each in values if each != value)}
+            yield {**whole, part: tuple(entry for entry in values if entry != value)}
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -159,8 +159,10 @@ def test_a_view_is_read_with_the_privileges_of_its_owner() -> None:
     at = catalog(*needs)
     assert at.snapshot is not None
     other_items = [
-        replace(thing, owner_role_id=OTHER) if getattr(thing, "name", "") == "flights" else thing
-        for thing in _things(at)
+        replace(catalog_object, owner_role_id=OTHER)
+        if getattr(catalog_object, "name", "") == "flights"
+        else catalog_object
+        for catalog_object in _things(at)
     ]
     at = build_catalog(CatalogSnapshot.of(other_items, Timestamp(1)))
     with pytest.raises(PermissionDenied) as denied:
@@ -173,7 +175,7 @@ def test_a_view_is_read_with_the_privileges_of_its_owner() -> None:
 
 def _things(at: PlannerCatalog) -> list[Any]:
     assert at.snapshot is not None
-    return [thing for kind in CACHED for thing in at.snapshot.all(kind).values()]
+    return [catalog_object for kind in CACHED for catalog_object in at.snapshot.all(kind).values()]
 
 
 def test_what_is_given_to_another_must_be_allowed_to_be_there() -> None:

@@ -67,8 +67,8 @@ class Model:
         if self.clusters[cluster] is None and size is not None:
             self.replicas[cluster, "r1"] = size
         self.clusters[cluster] = size
-        own = [key for key in self.replicas if key[0] == cluster]
-        for key in own:
+        replica_keys = [key for key in self.replicas if key[0] == cluster]
+        for key in replica_keys:
             if size is None:
                 del self.replicas[key]
             else:
@@ -105,10 +105,10 @@ class Model:
         return True
 
     def add_replica(self, cluster: str, name: str, size: str | None) -> bool:
-        own = self.clusters.get(cluster)
-        if own is None or (cluster, name) in self.replicas:
+        cluster_state = self.clusters.get(cluster)
+        if cluster_state is None or (cluster, name) in self.replicas:
             return False
-        self.replicas[cluster, name] = size or own
+        self.replicas[cluster, name] = size or cluster_state
         return True
 
     def drop_replica(self, cluster: str, name: str) -> bool:
@@ -179,7 +179,7 @@ def test_the_catalog_holds_what_statements_say_and_no_id_comes_twice(
         }
         assert {names[id]: cluster.size for id, cluster in clusters.items()} == model.clusters, text
         assert {
-            (names[each.cluster_id], each.name): each.size for each in replicas.values()
+            (names[member.cluster_id], member.name): member.size for member in replicas.values()
         } == model.replicas, text
         indexes = {
             index.name.item: names[index.cluster_id]
@@ -339,7 +339,7 @@ def test_what_runs_on_a_cluster_that_is_dropped_ends_and_says_so(environment: En
     thread = threading.Thread(target=compute)
     thread.start()
     catalog = environment.stores.planner_catalog()
-    while sum(asked.cluster == "c" for asked in environment.control_plane.active_peeks._active) < 2:
+    while sum(peek.cluster == "c" for peek in environment.control_plane.active_peeks._active) < 2:
         time.sleep(0.01)
     run(Session(environment), "DROP CLUSTER c; SHOW CLUSTERS")
     thread.join(timeout=60)

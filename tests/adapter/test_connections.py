@@ -188,10 +188,10 @@ def test_a_value_is_in_no_log_no_catalog_and_no_file(sql_server: SqlServer) -> N
         ):
             with pytest.raises(psycopg.Error) as error:
                 root.execute(wrong)
-            said = error.value.diag
+            diagnostic = error.value.diag
             assert (
                 VALUE.split("-")[0]
-                not in f"{said.message_primary} {said.message_detail} {said.message_hint}"
+                not in f"{diagnostic.message_primary} {diagnostic.message_detail} {diagnostic.message_hint}"
             )
         definitions = root.execute(
             "SELECT details FROM mz_audit_events UNION ALL SELECT create_sql FROM mz_connections"
@@ -433,6 +433,11 @@ def test_what_needs_an_extra_that_is_not_installed_says_so(
         run(environment, "CREATE TABLE t (a int)")
         for statement in statements:
             run(environment, statement, notice=notices.append)
-    told = [notice for notice in notices if "extra" in notice]
-    assert [notice.split('"')[1] for notice in told] == ["hive", "hive", "iceberg", "pubnub"]
-    assert "pip install 'reclock[hive]'" in told[0]
+    notices_of_extras = [notice for notice in notices if "extra" in notice]
+    assert [notice.split('"')[1] for notice in notices_of_extras] == [
+        "hive",
+        "hive",
+        "iceberg",
+        "pubnub",
+    ]
+    assert "pip install 'reclock[hive]'" in notices_of_extras[0]

@@ -39,9 +39,9 @@ def peeks(session: Session, monkeypatch: pytest.MonkeyPatch) -> list[Peek]:
     peeks: list[Peek] = []
     peek = InProcessReplica.peek
 
-    def noted(replica: InProcessReplica, asked: Peek) -> Any:
-        peeks.append(asked)
-        return peek(replica, asked)
+    def noted(replica: InProcessReplica, request: Peek) -> Any:
+        peeks.append(request)
+        return peek(replica, request)
 
     monkeypatch.setattr(InProcessReplica, "peek", noted)
     return peeks

@@ -323,7 +323,7 @@ def test_a_lookup_is_planned_once_for_all_values(lookups: Session, monkeypatch) 
     ]
     monkeypatch.setattr(StatementPlanner, "plan", noted)
     for value in (1, 2, 3, 1):
-        answers = [lookups.execute_prepared(each, (value,)) for each in prepared[:2]]
+        answers = [lookups.execute_prepared(statement, (value,)) for statement in prepared[:2]]
         assert list(answers[0].rows()) == [(f"row {value}",)]
         assert len(list(answers[1].rows())) == 9 - value
     assert planned.count(prepared[0].parsed.text) == 1

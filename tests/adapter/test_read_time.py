@@ -68,7 +68,7 @@ def test_a_consensus_that_went_back_is_not_read(tmp_path: Path) -> None:
             "UPDATE catalog_upper SET upper = upper - 1",
         ]
         environment.stores.consensus.transact(
-            lambda connection: [connection.execute(sa.text(each)) for each in back]
+            lambda connection: [connection.execute(sa.text(text)) for text in back]
         )
         with pytest.raises(Exception, match="went back"):
             last_answer(session, "SELECT n FROM t")

@@ -55,8 +55,8 @@ def test_a_snapshot_is_computed_no_faster_than_it_is_fetched(
     sent: list[int] = []
     original = envelopes.messages
 
-    def counted(*given: object) -> Iterator[pa.RecordBatch]:
-        for batch in original(*given):  # type: ignore[arg-type]
+    def counted(*arguments: object) -> Iterator[pa.RecordBatch]:
+        for batch in original(*arguments):  # type: ignore[arg-type]
             sent.append(batch.num_rows)
             yield batch
 

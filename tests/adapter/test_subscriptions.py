@@ -155,8 +155,8 @@ def test_the_changes_of_a_query_are_computed_from_those_of_its_inputs(
     for name, is_by_rule in (("steps.delta.render", True), ("rendering.comparison", False)):
         *_, module, function = name.split(".")
         original = getattr(getattr(duckdb, module), function)
-        spied = lambda *given, original=original, way=is_by_rule: (  # noqa: E731
-            rendered.append(way) or original(*given)
+        spied = lambda *arguments, original=original, way=is_by_rule: (  # noqa: E731
+            rendered.append(way) or original(*arguments)
         )
         monkeypatch.setattr(f"reclock.compute.{name}", spied)
     execute(subscriber, "BEGIN")
@@ -287,10 +287,10 @@ def test_progress_reports_the_time_below_which_everything_was_sent(
     execute(writer, "INSERT INTO a VALUES (3, 30)")
     updates = fetch_all(subscriber, "c")
     [(at, *_)] = [row for row in updates if not row[1]]
-    told = [row[0] for row in updates if row[1]]
+    progress = [row[0] for row in updates if row[1]]
     assert [row for row in updates if not row[1]] == [(at, False, 1, 3, 30)]
-    assert told == sorted(told)
-    assert told[-1] > at
+    assert progress == sorted(progress)
+    assert progress[-1] > at
     assert all(
         row[0] <= at or updates.index(row) > updates.index((at, False, 1, 3, 30))
         for row in updates

@@ -213,13 +213,13 @@ def test_a_type_that_something_uses_is_not_dropped(moods: Session) -> None:
     assert refused.value.sqlstate == "2BP01"
     run(moods, "CREATE ROLE r; ALTER TYPE mood OWNER TO r")
     for drop in ("DROP TYPE mood CASCADE", "DROP OWNED BY r CASCADE"):
-        with pytest.raises(UnsupportedSql) as kept:
+        with pytest.raises(UnsupportedSql) as refusal:
             run(moods, drop)
-        assert kept.value.hint == "ALTER TABLE reclock.public.p DROP COLUMN … first"
+        assert refusal.value.hint == "ALTER TABLE reclock.public.p DROP COLUMN … first"
     run(moods, "ALTER TABLE p DROP COLUMN m; DROP TYPE mood CASCADE")
-    with pytest.raises(ReclockError) as gone:
+    with pytest.raises(ReclockError) as failure:
         run(moods, "SELECT * FROM v")
-    assert gone.value.sqlstate == "42P01"
+    assert failure.value.sqlstate == "42P01"
 
 
 def test_a_value_in_use_is_not_renamed(moods: Session) -> None:

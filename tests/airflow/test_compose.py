@@ -96,8 +96,8 @@ def test_every_secret_is_made_once(tmp_path: Path) -> None:
 
     text = made()
     secrets = dict(re.findall(r"^(\w+)=(\S+)$", text, re.MULTILINE))
-    wanted = re.findall(r"^(\w+)=$", (docker / ".env.example").read_text(), re.MULTILINE)
-    assert list(secrets) == wanted
+    names = re.findall(r"^(\w+)=$", (docker / ".env.example").read_text(), re.MULTILINE)
+    assert list(secrets) == names
     assert len(set(secrets.values())) == len(secrets)
     assert len(base64.urlsafe_b64decode(secrets.pop("AIRFLOW_FERNET_KEY"))) == 32
     assert all(re.fullmatch(r"[0-9a-f]{48}", secret) for secret in secrets.values())
@@ -182,8 +182,8 @@ def test_settings_are_those_of_the_package_and_no_secret_is_written_down(
             if re.search("PASSWORD|SECRET|FERNET|://[^/]*@", f"{key}={value}"):
                 assert re.search(r"\$\{\w+:\?\}", value), key
     example = (DOCKER / ".env.example").read_text()
-    wanted = set(re.findall(r"\$\{(\w+):\?\}", (DOCKER / "compose.yaml").read_text()))
-    assert wanted == set(re.findall(r"^(\w+)=$", example, re.MULTILINE))
+    required = set(re.findall(r"\$\{(\w+):\?\}", (DOCKER / "compose.yaml").read_text()))
+    assert required == set(re.findall(r"^(\w+)=$", example, re.MULTILINE))
 
 
 def test_what_it_names_is_there(services: dict[str, dict[str, Any]]) -> None:

@@ -142,6 +142,6 @@ WRONG = [
 def test_what_is_wrong_with_a_connection_is_said(hook_answers: Worker) -> None:
     answers = hook_answers(*(connection for connection, _ in WRONG))
     for (connection, message), answer in zip(WRONG, answers, strict=True):
-        succeeded, said = answer["test"]
+        succeeded, text = answer["test"]
         assert not succeeded, connection
-        assert message in said
+        assert message in text

@@ -458,10 +458,10 @@ def test_tpch_under_an_index_is_what_is_recomputed_also_after_it_is_rebuilt(days
 
     def compared() -> list[tuple[Any, ...]]:
         at = f"AS OF {days.environment.stores.frontiers.get('u1').upper - 1}"
-        kept = sorted(days.sql(f"SELECT * FROM pricing {at}"))
+        maintained = sorted(days.sql(f"SELECT * FROM pricing {at}"))
         made = sorted(days.sql(f"{query} {at}"))
-        assert kept == made
-        return kept
+        assert maintained == made
+        return maintained
 
     tick.run(days.environment, owner="tick")
     first = compared()

@@ -373,7 +373,11 @@ class TestDump:
             for kind, entries in dump["objects"].items()
             for entry in entries
         ]
-        cached = [thing for thing in again if type(thing).__name__ != "AuditEvent"]
+        cached = [
+            catalog_object
+            for catalog_object in again
+            if type(catalog_object).__name__ != "AuditEvent"
+        ]
         assert CatalogSnapshot.of(cached, state.upper) == state.snapshot().at(state.upper)
         assert [event for event in again if event not in cached] == state.get_audit_logs()
 

@@ -379,8 +379,8 @@ class TestMending:
             u for u in place.log().snapshot()[1] if (u.kind, u.key) == ("config", key(key="epoch"))
         )
         at = state.upper
-        gone = CatalogUpdate(lost.kind, lost.key, lost.value, at, -1)
-        place.log().compare_and_append(at, Timestamp(at + 1), [gone], state.leadership)
+        deletion = CatalogUpdate(lost.kind, lost.key, lost.value, at, -1)
+        place.log().compare_and_append(at, Timestamp(at + 1), [deletion], state.leadership)
         with pytest.raises(CatalogCorrupt, match="epoch"):
             opened(place)
         assert edit(place, "config", key(key="epoch"), value(value=1)) == Mended(5, None)

@@ -80,9 +80,9 @@ def test_aggregates_are_exact_and_do_not_depend_on_order(engine: Engine) -> None
         )
 
     with localcontext(prec=60):
-        wanted = [of_group(group) for group in range(3)]
+        expected = [of_group(group) for group in range(3)]
     answered = sorted(answer(engine, reduced, inputs))
-    for one, other in zip(answered, wanted, strict=True):
+    for one, other in zip(answered, expected, strict=True):
         assert one == other
 
 

@@ -232,9 +232,9 @@ def test_a_branch_that_is_not_taken_cannot_fail(engine: Engine) -> None:
 
 
 def test_the_text_of_a_double_is_left_to_duckdb(duckdb_engine: Engine) -> None:
-    given = constant([DOUBLE], (1.0,), (0.1,), (1e20,), (NAN,), (float("-inf"),), (None,))
-    assert multiset(answer(duckdb_engine, computed(given, cast(ref(given, 0), TEXT)))) == multiset(
-        [("1",), ("0.1",), ("1e+20",), ("NaN",), ("-Infinity",), (None,)]
-    )
+    doubles = constant([DOUBLE], (1.0,), (0.1,), (1e20,), (NAN,), (float("-inf"),), (None,))
+    assert multiset(
+        answer(duckdb_engine, computed(doubles, cast(ref(doubles, 0), TEXT)))
+    ) == multiset([("1",), ("0.1",), ("1e+20",), ("NaN",), ("-Infinity",), (None,)])
     with pytest.raises(UnsupportedSql):
         write_cast("spark", "x", DOUBLE, TEXT)

@@ -103,8 +103,8 @@ def test_one_plan_read_twice_is_the_same_relation(engine: Engine) -> None:
 
 def test_map_filter_and_project_keep_multiplicities(engine: Engine) -> None:
     mapped = Map(LEFT, (call("+", ColumnRef(0, INTEGER), 1),), desc_of(INTEGER, TEXT, INTEGER))
-    kept = Filter(mapped, (call(">", ColumnRef(2, INTEGER), 2),))
-    turned = Project(kept, (2, 0, 2), desc_of(INTEGER, INTEGER, INTEGER))
+    filtered = Filter(mapped, (call(">", ColumnRef(2, INTEGER), 2),))
+    turned = Project(filtered, (2, 0, 2), desc_of(INTEGER, INTEGER, INTEGER))
     assert multiset(answer(engine, turned)) == multiset([(3, 2, 3), (3, 2, 3), (5, 4, 5)])
 
 
@@ -142,8 +142,8 @@ def test_without_groups_there_is_exactly_one_row(engine: Engine) -> None:
 
 
 def test_distinct_takes_nulls_and_nans_as_equal(engine: Engine) -> None:
-    given = constant([DOUBLE, TEXT], (NAN, None), (NAN, None), (1.0, "a"), (1.0, "A"))
-    assert multiset(answer(engine, Distinct(given))) == multiset(
+    rows = constant([DOUBLE, TEXT], (NAN, None), (NAN, None), (1.0, "a"), (1.0, "A"))
+    assert multiset(answer(engine, Distinct(rows))) == multiset(
         [(NAN, None), (1.0, "a"), (1.0, "A")]
     )
 

@@ -123,9 +123,9 @@ def test_a_collection_is_read_at_a_time_with_its_multiplicities(engine: Engine, 
 
 
 def test_a_collection_that_never_had_an_update_is_empty(engine: Engine, lake: Lake) -> None:
-    given = CollectionInput(lake.create(U2, DESC).pin())
-    assert answer(engine, get(U2, DESC), {U2: given}) == []
-    assert answer(engine, reduce(get(U2, DESC), (), aggregate("count")), {U2: given}) == [(0,)]
+    empty = CollectionInput(lake.create(U2, DESC).pin())
+    assert answer(engine, get(U2, DESC), {U2: empty}) == []
+    assert answer(engine, reduce(get(U2, DESC), (), aggregate("count")), {U2: empty}) == [(0,)]
 
 
 @ALSO_REMOTE
@@ -155,19 +155,19 @@ def test_a_monotonic_collection_is_read_with_its_multiplicities(engine: Engine, 
         [change("a", 1.5, 5, 3), change("b", 0.0, 5), change("b", 0.0, 6)],
         is_monotonic=True,
     )
-    wanted = [("a", 1.5, 7, NOON)] * 3 + [("b", 0.0, 7, NOON)]
-    assert multiset(answer(engine, get(U2, DESC), {U2: inputs}, at=5)) == multiset(wanted)
+    expected = [("a", 1.5, 7, NOON)] * 3 + [("b", 0.0, 7, NOON)]
+    assert multiset(answer(engine, get(U2, DESC), {U2: inputs}, at=5)) == multiset(expected)
     assert multiset(answer(engine, get(U2, DESC), {U2: inputs}, at=6)) == multiset(
-        [*wanted, ("b", 0.0, 7, NOON)]
+        [*expected, ("b", 0.0, 7, NOON)]
     )
 
 
 def test_a_row_with_a_negative_multiplicity_is_an_error_with_a_way_out_and_never_an_answer(
     engine: Engine, lake: Lake
 ) -> None:
-    given = append(lake, U2, [change("a", 1.5, 5, -1)])
+    collection = append(lake, U2, [change("a", 1.5, 5, -1)])
     with pytest.raises(NegativeMultiplicity) as raised:
-        answer(engine, get(U2, DESC), {U2: given})
+        answer(engine, get(U2, DESC), {U2: collection})
     assert (raised.value.sqlstate, "snapshot" in str(raised.value.hint)) == ("XX001", True)
 
 
@@ -290,15 +290,15 @@ def test_what_could_fail_is_evaluated_only_for_rows_that_are_there(
 
 
 def test_negative_zero_is_zero_for_every_operator(engine: Engine, lake: Lake) -> None:
-    given = append(lake, U2, [change("a", -0.0, 5), change("b", 0.0, 5)], is_monotonic=True)
+    collection = append(lake, U2, [change("a", -0.0, 5), change("b", 0.0, 5)], is_monotonic=True)
     plan = Distinct(Project(get(U2, DESC), (1,), desc_of(DOUBLE)))
-    assert multiset(answer(engine, plan, {U2: given})) == [row_text((0.0,))]
+    assert multiset(answer(engine, plan, {U2: collection})) == [row_text((0.0,))]
 
 
 @ALSO_REMOTE
 def test_answers_have_the_types_and_names_of_the_plan(engine: Engine, lake: Lake) -> None:
-    given = append(lake, U2, [change("a", 1.5, 5)])
-    answered = engine.run(get(U2, DESC), ALL, {U2: given}, AT)
+    collection = append(lake, U2, [change("a", 1.5, 5)])
+    answered = engine.run(get(U2, DESC), ALL, {U2: collection}, AT)
     assert answered.engine == engine.name
     assert answered.columns == DESC.columns
     assert answered.batches.schema == pa.schema(

@@ -189,10 +189,10 @@ def test_an_object_that_is_broken_is_named_shown_and_can_be_mended(
 ) -> None:
     sound = {(update.kind, update.key): update.value for update in place.log().snapshot()[1]}
     place.consensus.transact(damage.do)
-    for said in complaints(place):
-        assert (said.kind, said.key) == (damage.kind, damage.key)
-        assert damage.complaint in str(said.detail)
-        assert damage.kind in said.message
+    for complaint in complaints(place):
+        assert (complaint.kind, complaint.key) == (damage.kind, damage.key)
+        assert damage.complaint in str(complaint.detail)
+        assert damage.kind in complaint.message
     assert damage.kind in json.loads(place.state().dump())["objects"]
     edit = Edit(damage.kind, damage.key, sound.get((damage.kind, damage.key)))
     assert place.state().mend(edit, user="ada", occurred_at=NOW).problem is None
@@ -204,10 +204,10 @@ def test_objects_that_do_not_fit_each_other_are_named(
     place: CatalogPlace, damage: Damage, named: tuple[str, str]
 ) -> None:
     place.consensus.transact(damage.do)
-    for said in complaints(place):
-        assert said.kind == named[0]
-        assert said.key.startswith(named[1])
-        assert damage.complaint in str(said.detail)
+    for complaint in complaints(place):
+        assert complaint.kind == named[0]
+        assert complaint.key.startswith(named[1])
+        assert damage.complaint in str(complaint.detail)
     assert place.state().dump()
 
 

@@ -24,8 +24,8 @@ def consensus(consensus_url: str) -> Consensus:
     return Consensus.connect(consensus_url)
 
 
-def settings(home: Path, **given: str) -> Settings:
-    return Settings(home=home, **given)  # type: ignore[arg-type]
+def settings(home: Path, **values: str) -> Settings:
+    return Settings(home=home, **values)  # type: ignore[arg-type]
 
 
 def test_a_new_environment_gets_an_id_of_its_own_and_the_stash(
@@ -40,8 +40,8 @@ def test_a_new_environment_gets_an_id_of_its_own_and_the_stash(
 
 
 def test_settings_say_what_a_new_environment_is(consensus: Consensus, tmp_path: Path) -> None:
-    given = settings(tmp_path, environment_id="mine", catalog="persist")
-    assert find_mark(given, consensus, may_make=True) == EnvironmentMark("mine", "persist")
+    chosen = settings(tmp_path, environment_id="mine", catalog="persist")
+    assert find_mark(chosen, consensus, may_make=True) == EnvironmentMark("mine", "persist")
     assert find_mark(settings(tmp_path), consensus, may_make=True) == EnvironmentMark(
         "mine", "persist"
     )

@@ -51,8 +51,8 @@ def test_a_sample_has_every_kind_that_its_version_kept(version: int) -> None:
         Kind.COMMENT: CATALOG_VERSION + 1,
         Kind.SKIPPED_RANGE: CATALOG_VERSION + 1,
     }
-    wanted = {kind for kind in set(Kind) - APPEND_ONLY if since.get(kind, 1) <= version}
-    assert {kind for kind, _ in sample(version)} == wanted
+    expected = {kind for kind in set(Kind) - APPEND_ONLY if since.get(kind, 1) <= version}
+    assert {kind for kind, _ in sample(version)} == expected
 
 
 @pytest.mark.parametrize("module", sorted(SAMPLES.glob("v*.py")), ids=lambda path: path.stem)
@@ -116,9 +116,9 @@ def objects(version: int) -> list[dict[str, Any]]:
 
 
 def test_a_step_leaves_its_input_as_it_was() -> None:
-    given = objects(1)
-    ladder()[2](given)
-    assert given == objects(1)
+    before = objects(1)
+    ladder()[2](before)
+    assert before == objects(1)
 
 
 def test_there_is_no_way_back_and_none_over_a_gap() -> None:
@@ -161,10 +161,10 @@ def test_a_ladder_with_a_gap_or_a_stray_module_is_refused(
 
 
 def test_spelled_privileges_become_letters_and_what_is_none_is_an_error() -> None:
-    [system] = [thing for thing in objects(2) if thing["kind"] == "system_privilege"]
+    [system] = [entry for entry in objects(2) if entry["kind"] == "system_privilege"]
     several = {**system, "value": {"privileges": "CREATEDB, createrole"}}
     other_objects = [
-        thing for thing in objects(2) if thing is not system and thing["kind"] != "system_privilege"
+        entry for entry in objects(2) if entry is not system and entry["kind"] != "system_privilege"
     ]
     assert [
         t["value"]
@@ -176,10 +176,10 @@ def test_spelled_privileges_become_letters_and_what_is_none_is_an_error() -> Non
 
 
 def test_a_default_cluster_that_was_dropped_gets_no_source_indexes() -> None:
-    remaining = [thing for thing in objects(2) if thing["kind"] != "cluster"]
+    remaining = [entry for entry in objects(2) if entry["kind"] != "cluster"]
     migrated = ladder()[3](remaining)
     assert not [
-        thing for thing in migrated if thing["kind"] == "cluster_introspection_source_index"
+        entry for entry in migrated if entry["kind"] == "cluster_introspection_source_index"
     ]
     assert [t["value"] for t in migrated if t["key"] == {"name": "system"}] == [
         t["value"] for t in remaining if t["key"] == {"name": "system"}

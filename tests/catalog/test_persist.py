@@ -318,8 +318,8 @@ class TestBroken:
     ) -> None:
         entry = entries(place)[-1]
         lines = entry.read_bytes().splitlines(keepends=True)
-        for kept in range(len(lines)):
-            entry.write_bytes(b"".join(lines[:kept]))
+        for length in range(len(lines)):
+            entry.write_bytes(b"".join(lines[:length]))
             assert "_delta_log" in broken().key
 
     def test_a_log_entry_is_missing(
@@ -338,9 +338,9 @@ class TestBroken:
     def test_a_data_file_is_missing(
         self, place: CatalogPlace, broken: Callable[[], CatalogCorrupt]
     ) -> None:
-        gone = files(place)[1]
-        gone.unlink()
-        assert broken().key == f"data/{gone.name}"
+        missing = files(place)[1]
+        missing.unlink()
+        assert broken().key == f"data/{missing.name}"
 
     @pytest.mark.parametrize("keep", [0, 10, 500])
     def test_a_data_file_is_truncated(

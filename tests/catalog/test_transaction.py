@@ -93,8 +93,8 @@ def test_the_same_name_may_be_used_elsewhere_or_again_after_a_drop(tx: CatalogTr
     tx.insert(Schema(tx.allocate_schema_id(), 1, "pg_catalog", "u1"))
     view(tx, "v", schema_id=1)
     tx.delete(view(tx, "v"))
-    kept = view(tx, "v")
-    assert committed(tx).item_by_name(5, "v") == kept
+    created = view(tx, "v")
+    assert committed(tx).item_by_name(5, "v") == created
 
 
 def test_a_name_that_an_update_gave_up_is_free_at_once(tx: CatalogTransaction) -> None:

@@ -80,5 +80,9 @@ def test_a_status_is_one_screen_with_problems_first(lines: Callable[..., list[An
 
 def test_the_version_is_told_and_shells_complete_commands() -> None:
     assert CliRunner().invoke(app, ["--version"]).stdout == f"reclock {version('reclock')}\n"
-    asked = {"_RECLOCK_COMPLETE": "complete_bash", "COMP_WORDS": "reclock mai", "COMP_CWORD": "1"}
-    assert "maintain" in CliRunner().invoke(app, [], prog_name="reclock", env=asked).stdout
+    variables = {
+        "_RECLOCK_COMPLETE": "complete_bash",
+        "COMP_WORDS": "reclock mai",
+        "COMP_CWORD": "1",
+    }
+    assert "maintain" in CliRunner().invoke(app, [], prog_name="reclock", env=variables).stdout

@@ -388,7 +388,7 @@ def test_watch_repeats_so_many_times_and_says_when(
 def completions(shell: Shell, text: str) -> list[str]:
     completer = ShellCompleter(shell.session, COMMANDS, lambda: shell.buffer)
     event = CompleteEvent(completion_requested=True)
-    return [each.text for each in completer.get_completions(Document(text), event)]
+    return [completion.text for completion in completer.get_completions(Document(text), event)]
 
 
 def test_names_are_completed_that_the_session_has_created(shell: Shell) -> None:

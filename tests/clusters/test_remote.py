@@ -166,9 +166,9 @@ def test_it_refreshes_and_is_commanded(world: World) -> None:
     world.sql("DROP INDEX i")
     controller: Any = world.environment.control_plane.compute_controller(CLUSTER)
     controller.step()
-    [gone] = remote.refresh(Refresh((index,), at, "tick"))
-    assert isinstance(gone, RefreshFailed)
-    assert isinstance(gone.error, UnknownCollection)
+    [deletion] = remote.refresh(Refresh((index,), at, "tick"))
+    assert isinstance(deletion, RefreshFailed)
+    assert isinstance(deletion.error, UnknownCollection)
 
 
 def test_its_errors_are_the_callers(world: World) -> None:
@@ -312,10 +312,10 @@ def test_a_replica_that_is_slow_to_report_is_waited_for_while_it_lives(
     monkeypatch.setattr(type(world.replica), slow_call, slow)
     manager = world.environment.runtime.collection_manager
     remote = world.remote(world.serve(), is_alive=is_alive)
-    own = ReportedReplicas(
+    replicas = ReportedReplicas(
         lambda: {1: (CLUSTER, remote)}, manager, "p1", world.environment.stores.clock
     )
-    own.step()
+    replicas.step()
     manager.flush()
     assert beyond_deadline.is_set()
     assert world.sql("SELECT status FROM mz_internal.mz_cluster_replica_status_history") == [

@@ -54,9 +54,9 @@ class World:
     def incarnations(self) -> dict[int, int]:
         with Environment.open(self.home) as environment:
             return {
-                each.replica_id: each.incarnation
-                for each in environment.stores.replicas.all()
-                if each.is_ready
+                replica.replica_id: replica.incarnation
+                for replica in environment.stores.replicas.all()
+                if replica.is_ready
             }
 
     def tick(self, **more: str) -> str:
@@ -142,8 +142,8 @@ def test_a_query_waits_for_the_only_replica_to_come_back(world: World) -> None:
 def test_a_sink_is_emitted_by_a_replica_of_its_cluster(world: World) -> None:
     world.sql("CREATE SINK k IN CLUSTER c FROM t INTO DELTA 't'")
     # the tick would die of emitting itself
-    said = world.tick(**{failpoints.VARIABLE: "sinks.emit.after_claim"})
-    assert "2 changes emitted" in said
+    output = world.tick(**{failpoints.VARIABLE: "sinks.emit.after_claim"})
+    assert "2 changes emitted" in output
     assert sum(delta_rows(world.home / "sinks" / "t").values()) == 2
     world.sql("DROP SINK k")
 

@@ -38,8 +38,8 @@ def test_a_view_whose_changes_are_too_deep_is_computed_anew(
     monkeypatch.setattr(delta, "render", rendered)
     inputs, last = bench.inputs(file.sides(QUERY, plan))
     times = [Timestamp(time) for time in range(last + 1)]
-    kept = maintainer(plan, plan.desc, None)
-    refreshed = refresh_each(kept, bench.engine, inputs, None, None, times)
+    maintained = maintainer(plan, plan.desc, None)
+    refreshed = refresh_each(maintained, bench.engine, inputs, None, None, times)
     assert refused
     assert refreshed.errors == {}
     assert {type(error) for error in refreshed.failed_changes.values()} == {NestedTooDeeply}

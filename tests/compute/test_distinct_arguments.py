@@ -17,7 +17,7 @@ NUMBER = ColumnRef(0, BIGINT)
 
 
 def _reduced(*aggregates: Aggregate) -> Reduce:
-    return Reduce(ROWS, (), aggregates, desc_of(*(each.type for each in aggregates)))
+    return Reduce(ROWS, (), aggregates, desc_of(*(aggregate.type for aggregate in aggregates)))
 
 
 def _below(plan: Plan) -> Plan:

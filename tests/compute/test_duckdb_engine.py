@@ -155,8 +155,8 @@ def test_what_a_killed_process_has_spilled_is_removed_by_the_next(tmp_path: Path
     lives, dies = SpillFolder(tmp_path), os.fork()
     if not dies:
         try:
-            own = SpillFolder(tmp_path)
-            (own.path / "block").touch()
+            folder = SpillFolder(tmp_path)
+            (folder.path / "block").touch()
         finally:
             os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(dies, 0)
@@ -178,7 +178,7 @@ def test_what_is_known_of_diffs_spares_counting_and_changes_no_answer(tmp_path: 
     put(collection, update("once", 1, 6, -1), to=7)
     engine, read = DuckDbEngine([str(tmp_path)]), CollectionInput(collection.pin())
     relation_at = {at: read.relation("x", Timestamp(at)) for at in (2, 4, 6)}
-    assert [(each.is_single, each.is_monotonic) for each in relation_at.values()] == [
+    assert [(relation.is_single, relation.is_monotonic) for relation in relation_at.values()] == [
         (True, True),
         (False, True),
         (False, False),

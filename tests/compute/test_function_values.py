@@ -27,7 +27,6 @@ from reclock.plan.scalars import Scalar
 
 D, T = Decimal, dt.datetime
 MOMENT = T(2001, 2, 16, 20, 38, 40, 120000)
-WIDE = cast(D("12345678901234567890.123456789"), numeric())
 CASES: list[tuple[Scalar, Any]] = [
     (call("/", 7, 2), 3),
     (call("/", -7, 2), -3),

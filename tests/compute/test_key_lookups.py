@@ -174,8 +174,8 @@ def test_a_full_disk_means_a_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 class Counting(KeyLookups):
     """With the number of updates that each lookup found; None for a scan."""
 
-    def matching(self, *given: Any) -> pa.Table | None:
-        updates = super().matching(*given)
+    def matching(self, *arguments: Any) -> pa.Table | None:
+        updates = super().matching(*arguments)
         self.counts.append(None if updates is None else updates.num_rows)
         return updates
 

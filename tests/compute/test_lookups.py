@@ -240,8 +240,8 @@ def test_simple_columns_of_a_row_need_no_engine(tmp_path: Path, read: Collection
 def test_simple_aggregates_of_rows_need_no_engine(tmp_path: Path, read: CollectionInput) -> None:
     small, arrangements = DuckDbEngine([str(tmp_path)]), Arrangements(1 << 20)
     matching = Filter(GET, (Call("=", (ColumnRef(3, BIGINT), Literal(7, BIGINT)), BOOLEAN),))
-    asked: list[Plan] = [matching, *(reduced(matching, [each]) for each in AGGREGATES)]
-    answers = [ask(plan, Finishing(), read, 1, arrangements, small) for plan in asked]
+    plans: list[Plan] = [matching, *(reduced(matching, [each]) for each in AGGREGATES)]
+    answers = [ask(plan, Finishing(), read, 1, arrangements, small) for plan in plans]
     assert [answer.engine for answer in answers] == ["duckdb", *[lookups.NAME] * 7, "duckdb"]
     assert [rows(answer)[0][0] for answer in answers[1:]] == [2, 2, 14, 14, 16, 7, "7", 1]
     no_aggregate = Map(reduced(matching, []), (COMPUTED[0],), RelationDesc((Column("a", TEXT),)))

@@ -149,9 +149,11 @@ def test_a_progress_relation_is_read_in_views_as_in_queries(query: str, world: W
     for at, words in ((1_010, "ab"), (1_020, "c"), (1_030, "def"), (1_040, "")):
         world.write(group, at, *words)
         world.refresh()
-        wanted = Counter(world.sql(query))
+        expected = Counter(world.sql(query))
         assert (
-            Counter(world.sql("SELECT * FROM m")) == Counter(world.sql("SELECT * FROM v")) == wanted
+            Counter(world.sql("SELECT * FROM m"))
+            == Counter(world.sql("SELECT * FROM v"))
+            == expected
         )
         assert Counter(world.sql("SELECT * FROM m AS OF 1010")) == Counter(
             world.sql(f"{query} AS OF 1010")

@@ -138,9 +138,9 @@ def test_a_refresh_writes_only_what_changed_at_each_time(tmp_path: Path) -> None
     inputs = {FLIGHTS: CollectionInput(source.pin())}
 
     first = refresh(view, engine, inputs, None, None, [Timestamp(5), Timestamp(8)]).updates
-    wanted = [Update(("a", 1), Timestamp(5), 1), Update(("b", 7), Timestamp(5), 1)]
-    wanted += [Update(("a", 1), Timestamp(8), -1), Update(("a", 2), Timestamp(8), 1)]
-    assert sorted(updates_of(first), key=repr) == sorted(wanted, key=repr)
+    expected = [Update(("a", 1), Timestamp(5), 1), Update(("b", 7), Timestamp(5), 1)]
+    expected += [Update(("a", 1), Timestamp(8), -1), Update(("a", 2), Timestamp(8), 1)]
+    assert sorted(updates_of(first), key=repr) == sorted(expected, key=repr)
     result.append(first, expected_upper=Timestamp(0), new_upper=Timestamp(9))
 
     later = refresh(

@@ -65,7 +65,9 @@ def test_objects_called_gz_are_read_as_their_contents_and_others_as_they_are(
     objects = bucket.objects(JsonFormat(), NUMBERS)
     increments = objects.probe({})
     size = len(text)
-    assert [(own.partition, own.upper, own.covered) for own in increments] == [
+    assert [
+        (increment.partition, increment.upper, increment.covered) for increment in increments
+    ] == [
         ("a.json.gz", size, size),
         ("b.json", size, size),
     ]
@@ -86,7 +88,7 @@ def test_compressed_objects_grow_by_members_and_show_what_is_written_so_far(buck
     assert objects.probe(facts_of(bound)) == []  # nothing whole yet
     path.write_bytes(first + second)
     grown = objects.probe(facts_of(bound))
-    assert [(own.lower, own.upper) for own in grown] == [(18, 27)]
+    assert [(increment.lower, increment.upper) for increment in grown] == [(18, 27)]
     assert rows(objects, grown) == [3]
     path.write_bytes(gzip.compress(b'{"n": 9}\n{"n": 2}\n{"n": 3}\n'))
     with pytest.raises(UpstreamChanged, match="changed under its bound bytes"):

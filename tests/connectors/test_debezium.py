@@ -48,8 +48,11 @@ def probed(bound: Bound, skips: Sequence[Skip] = ()) -> dict[str, int]:
     """Up to where the partitions can be bound, in as many steps as it takes."""
     reached: dict[str, int] = {}
     while found := over("public.a", "public.b").probe(bound, skips):
-        bound = {**bound, **{own.partition: (own.upper, *own.evidence) for own in found}}
-        reached |= {str(own.partition): own.upper for own in found}
+        bound = {
+            **bound,
+            **{increment.partition: (increment.upper, *increment.evidence) for increment in found},
+        }
+        reached |= {str(increment.partition): increment.upper for increment in found}
     return reached
 
 
@@ -84,7 +87,9 @@ BOUND: Bound = {
 
 def start() -> tuple[dict[str, int], Any]:
     increments, blocked = over("public.a", LATE).begin(BOUND)
-    return {str(own.partition): own.upper for own in increments}, blocked.get(LATE)
+    return {str(increment.partition): increment.upper for increment in increments}, blocked.get(
+        LATE
+    )
 
 
 def test_a_table_that_comes_late_tells_what_it_waits_for(topics: Topics) -> None:
@@ -135,8 +140,12 @@ def test_a_table_whose_events_are_older_than_the_transaction_topic_is_an_error(
     with pytest.raises(UpstreamChanged, match="ended before topic") as lost:
         probed({})
     assert lost.value.partition == "shop.public.a/0"
-    gone = [("shop.public.a/0", 0, 1), ("shop.public.b/0", 0, 2)]
-    assert probed({}, gone) == {"shop.transaction/0": 8, "shop.public.a/0": 3, "shop.public.b/0": 3}
+    deleted = [("shop.public.a/0", 0, 1), ("shop.public.b/0", 0, 2)]
+    assert probed({}, deleted) == {
+        "shop.transaction/0": 8,
+        "shop.public.a/0": 3,
+        "shop.public.b/0": 3,
+    }
 
 
 def test_what_a_connector_sends_again_is_not_taken_for_a_lost_transaction(topics: Topics) -> None:

@@ -92,8 +92,8 @@ def test_a_deleted_object_keeps_its_rows_and_holds_up_no_other(buckets):
     buckets.put("c.csv", b"1,x\n2,y\n")
     gone_a, gone_b, grown = look(buckets, evidence)
     assert [
-        (gone.key, gone.lower, gone.upper, gone.splits, gone.evidence.is_deleted)
-        for gone in (gone_a, gone_b)
+        (removed.key, removed.lower, removed.upper, removed.splits, removed.evidence.is_deleted)
+        for removed in (gone_a, gone_b)
     ] == [
         ("a.csv", 4, 4, (), True),
         ("b.csv", 4, 4, (), True),
@@ -252,7 +252,7 @@ def test_a_correction_must_keep_the_bytes_that_are_published(buckets, corrected)
 
 def as_bound(*evidence):
     """The evidence as it comes back from the lake."""
-    return {own.partition: (own.length, *own.stored) for own in evidence}
+    return {row.partition: (row.length, *row.stored) for row in evidence}
 
 
 def test_the_newest_reading_of_an_object_counts_and_survives_the_lake():

@@ -243,5 +243,5 @@ def test_an_object_that_has_become_another_one_is_named(buckets, now, detail):
     buckets.delete("a.parquet")
     with pytest.raises(UnpublishedGone, match="no longer has the rows from 0 to 1000"):
         read(reader, increments)
-    [gone] = reader.probe(bound(increments))
-    assert (gone.lower, gone.upper) == (1000, 1000)
+    [replaced] = reader.probe(bound(increments))
+    assert (replaced.lower, replaced.upper) == (1000, 1000)

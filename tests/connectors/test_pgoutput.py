@@ -69,7 +69,9 @@ REFUSED = r"logical replication message|columns of its table|form of a value"
 
 
 def messages(*data: bytes) -> MessageBatch:
-    return MessageBatch.of(b"".join(data), b"".join(struct.pack(">i", len(each)) for each in data))
+    return MessageBatch.of(
+        b"".join(data), b"".join(struct.pack(">i", len(message)) for message in data)
+    )
 
 
 def row_of(values: Values, row: int) -> Row:
@@ -169,7 +171,7 @@ CHANGES = st.one_of(
 @given(st.lists(CHANGES, min_size=1, max_size=12))
 def test_many_changes_are_read_as_each_of_them_is(data: list[bytes]) -> None:
     changes = messages(*data).changes(2)
-    expected = [decode(each) for each in data]
+    expected = [decode(message) for message in data]
     for row, change in enumerate(expected):
         assert isinstance(change, Change)
         old, new = (row_of(values, row) if has[row] else None for values, has in _sides(changes))

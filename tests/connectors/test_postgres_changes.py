@@ -123,7 +123,7 @@ def outputs_of(
         if block := log[lower:upper]:
             reading.take(
                 MessageBatch.of(
-                    b"".join(block), b"".join(struct.pack(">i", len(each)) for each in block)
+                    b"".join(block), b"".join(struct.pack(">i", len(message)) for message in block)
                 )
             )
             outputs += [table for _, table in reading.ready(rows)]
@@ -172,8 +172,8 @@ def test_changes_by_key_make_of_the_output_what_the_table_is(
             else:
                 getattr(server, name)(*arguments)
         reading = ChangeCollector({"public.t": RelationDesc(COLUMNS, key=("id",))}, 0, END)
-        own = sorted({cut for cut in cuts if cut < len(server.log)})
-        output = upserted(output, outputs_of(reading, server.log, own, rows))
+        points = sorted({cut for cut in cuts if cut < len(server.log)})
+        output = upserted(output, outputs_of(reading, server.log, points, rows))
         assert output == server.table
 
 
@@ -246,7 +246,8 @@ def test_a_value_that_does_not_fit_fails_its_table_naming_it(identity: str) -> N
     reading = ChangeCollector(tables, 0, END)
     reading.take(
         MessageBatch.of(
-            b"".join(server.log), b"".join(struct.pack(">i", len(each)) for each in server.log)
+            b"".join(server.log),
+            b"".join(struct.pack(">i", len(message)) for message in server.log),
         )
     )
     outputs = list(reading.ready(1))

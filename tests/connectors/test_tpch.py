@@ -110,7 +110,7 @@ def test_without_an_interval_there_is_only_the_first_tick() -> None:
     once = Generator(
         LoadGenerator("TPCH", 0, scale_factor=0.001), TABLES, Timestamp(5), Timestamp(10**9)
     )
-    assert [(own.lower, own.upper) for own in once.probe({})] == [(0, 1)]
+    assert [(increment.lower, increment.upper) for increment in once.probe({})] == [(0, 1)]
     assert once.probe({(): (1,)}) == []
     assert once.upstream.is_monotonic
     assert not LoadGenerator("TPCH", 1000).is_monotonic

@@ -59,7 +59,7 @@ def test_it_can_be_asked_from_its_announcement_on_while_it_beats(world: World) -
     for _ in range(3):
         world.now += LEASE_MS - 1
         world.replicas.beat(REPLICA, first, lease_ms=LEASE_MS)
-        assert [each.is_ready for each in world.replicas.of_cluster(CLUSTER)] == [True]
+        assert [replica.is_ready for replica in world.replicas.of_cluster(CLUSTER)] == [True]
     world.now += LEASE_MS
     assert not world.replicas.is_alive(REPLICA, first)
     world.replicas.beat(REPLICA, first, lease_ms=LEASE_MS)
@@ -71,7 +71,10 @@ def test_who_is_superseded_or_forgotten_learns_it(world: World) -> None:
     first = begun(world)
     second = begun(world, supersede=True)
     assert world.replicas.token(REPLICA, second)
-    for use in (world.replicas.token, lambda *who: world.replicas.beat(*who, lease_ms=1)):
+    for use in (
+        world.replicas.token,
+        lambda *incarnation: world.replicas.beat(*incarnation, lease_ms=1),
+    ):
         with pytest.raises(ReplicaSuperseded):
             use(REPLICA, first)
     with pytest.raises(ReplicaSuperseded):

@@ -22,7 +22,7 @@ def test_a_source_has_its_outputs_bindings_and_evidence_in_one_group() -> None:
     world.execute(f"CREATE SOURCE s (a int) {S3} FORMAT CSV")
     [create] = storage_commands({}, world.catalog)
     assert isinstance(create, CreateCollections)
-    assert {each.id.collection for each in create.collections} == {
+    assert {collection.id.collection for collection in create.collections} == {
         CollectionType.RECLOCKED,
         CollectionType.REMAPPING,
         CollectionType.EVIDENCE,

@@ -182,7 +182,7 @@ def test_what_two_replicas_refresh_at_once_lands_once(environment: Environment) 
                 both.submit(refresh, name, number, at, chance.uniform(0, 0.02))
                 for name in ("r1", "r2")
             ]
-        assert [each.result() for each in response] == [None, None]
+        assert [future.result() for future in response] == [None, None]
         for query in VIEWS:
             assert rows(environment, "c", query) == rows(environment, "default", query)
 

@@ -41,7 +41,7 @@ def check(world, at):
     assert world.mapping() == [("a.csv", 10, 8), ("a.csv", at, 18), ("d/b.csv", at, 4)]
     assert world.frontiers.get("u4").claim is None
     known = world.source_collections().read_bound()[1]
-    assert {key: kept[0] for key, kept in known.items()} == {"a.csv": 26, "d/b.csv": 4}
+    assert {key: stored[0] for key, stored in known.items()} == {"a.csv": 26, "d/b.csv": 4}
 
 
 class Upstream:
@@ -80,7 +80,7 @@ class ParquetFiles(Upstream):
         ]
         assert world.mapping(FILES) == [("a.parquet", 10, 2), ("d/b.parquet", at, 3)]
         known = world.source_collections(FILES).read_bound()[1]
-        assert {key: kept[0] for key, kept in known.items()} == {
+        assert {key: stored[0] for key, stored in known.items()} == {
             "a.parquet": 2,
             "d/b.parquet": 3,
             "d/c.parquet": 0,

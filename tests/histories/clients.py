@@ -183,7 +183,7 @@ class Client:
         tables = self._tables()
         at = max(
             known.at + self._chance.choice((0, 0, 0, -1, 1)),
-            min(each.at for each in self._seen.timed),
+            min(read.at for read in self._seen.timed),
         )
         try:
             self._seen.timed.append(

@@ -34,7 +34,7 @@ def run(
         begin(life)
     chance.choice(clients).kill_after(chance.randrange(operations // PROCESSES))
     begin(PROCESSES)
-    return [operation for each in clients for operation in each.operations()]
+    return [operation for client in clients for operation in client.operations()]
 
 
 def violations(history: list[Operation]) -> list[str]:

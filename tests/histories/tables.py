@@ -92,7 +92,7 @@ def _disturbances(
     fences = [fence] if chance.random() < 0.3 else []
     return sorted(
         ((chance.randrange(operations), action) for action in (*kills, *jumps, *others, *fences)),
-        key=lambda each: each[0],
+        key=lambda event: event[0],
     )
 
 

@@ -55,8 +55,8 @@ def test_changes_are_announced_once_whoever_published_them(environment: Environm
 
     run(session, "DELETE FROM t WHERE n < 3; INSERT INTO t VALUES (4)")
     assert tick.run(environment, owner="by hand").succeeded
-    told = news()
-    assert told == {"t": 3, "of_t": 2, "emitted": 4}, told
+    events = news()
+    assert events == {"t": 3, "of_t": 2, "emitted": 4}, events
 
     # times that compaction has merged are no news, also long after the last change, and beside
     # what is new

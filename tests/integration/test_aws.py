@@ -28,10 +28,14 @@ class Gate:
 
         class Handler(BaseHTTPRequestHandler):
             def answer(handler) -> None:
-                who = re.search(r"Credential=([^/]+)/", handler.headers.get("Authorization", ""))
-                if who is not None:
+                credential = re.search(
+                    r"Credential=([^/]+)/", handler.headers.get("Authorization", "")
+                )
+                if credential is not None:
                     key = handler.path.partition("?")[0].strip("/")
-                    self.seen.add((who[1], handler.headers.get("X-Amz-Security-Token", ""), key))
+                    self.seen.add(
+                        (credential[1], handler.headers.get("X-Amz-Security-Token", ""), key)
+                    )
                 body = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
                 headers = {
                     name: value for name, value in handler.headers.items() if name.lower() != "host"
@@ -96,8 +100,10 @@ def test_each_source_reads_with_its_own_credentials(
     ]
     for bucket in ("bucket-one", "bucket-two"):
         s3.create_bucket(Bucket=bucket)
-    told = {"QueueConfigurations": [{"QueueArn": arn, "Events": ["s3:ObjectCreated:*"]}]}
-    s3.put_bucket_notification_configuration(Bucket="bucket-one", NotificationConfiguration=told)
+    notifications = {"QueueConfigurations": [{"QueueArn": arn, "Events": ["s3:ObjectCreated:*"]}]}
+    s3.put_bucket_notification_configuration(
+        Bucket="bucket-one", NotificationConfiguration=notifications
+    )
     s3.put_object(Bucket="bucket-one", Key="a", Body=b"first\n")
     s3.put_object(Bucket="bucket-two", Key="z.gz", Body=gzip.compress(b"zipped\n"))
     with Environment.initialise(tmp_path / "home") as environment:
@@ -147,5 +153,5 @@ def test_each_source_reads_with_its_own_credentials(
         ("key-two", "for-a-while")
     }
     assert {"bucket-one/a", "bucket-one/b", "bucket-two/z.gz"} <= {path for _, _, path in gate.seen}
-    kept = [path.read_bytes() for path in (tmp_path / "home").rglob("*") if path.is_file()]
-    assert not any(b"do-not-tell" in content for content in kept)
+    contents = [path.read_bytes() for path in (tmp_path / "home").rglob("*") if path.is_file()]
+    assert not any(b"do-not-tell" in content for content in contents)

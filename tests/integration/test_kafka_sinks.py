@@ -65,8 +65,8 @@ def check(world: World, messages: list, expected: int) -> None:
     after = replayed(messages)
     assert list(after) == sorted(after)
     for at, rows in after.items():
-        told = world.sql(f"SELECT id, word FROM t AS OF {at}")
-        assert rows == Counter(json.dumps({"id": id, "word": word}) for id, word in told)
+        answered = world.sql(f"SELECT id, word FROM t AS OF {at}")
+        assert rows == Counter(json.dumps({"id": id, "word": word}) for id, word in answered)
     assert len(after) == expected
 
 

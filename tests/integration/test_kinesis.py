@@ -102,7 +102,7 @@ def test_what_was_split_and_merged_follows_what_it_came_of(kinesis, open_world):
         for own in kinesis.shards(stream)
     }
     _, bound = world.source_collections(source).read_bound()
-    assert {shard: kept[3] for shard, kept in bound.items()} == {
+    assert {shard: evidence[3] for shard, evidence in bound.items()} == {
         0: True,
         1: True,
         2: True,

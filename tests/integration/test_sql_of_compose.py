@@ -69,10 +69,10 @@ class Compose:
         service, https = self.services["sql"], free_port()
         words = " ".join(service["command"]).replace("6875", "0").replace("9187", str(https))
         common = self.services["airflow-scheduler"]["environment"]
-        own = {k: v for k, v in service["environment"].items() if common.get(k) != v}
+        variables = {k: v for k, v in service["environment"].items() if common.get(k) != v}
         with subprocess.Popen(
             words.split(),
-            env=self.environment(own),
+            env=self.environment(variables),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -62,8 +62,8 @@ def test_ticks_and_statements_are_traced_without_what_users_wrote(tmp_path: Path
         assert attributes(by_name["source"])["reclock.name"] == "reclock.public.a"
 
         spans.clear()
-        asked = forks.completed("sql", *home, "-c", QUERY, "-c", "SELECT 1 / 0", **variables)
-        assert "division by zero" in asked.stderr
+        query = forks.completed("sql", *home, "-c", QUERY, "-c", "SELECT 1 / 0", **variables)
+        assert "division by zero" in query.stderr
         statements = [span for span in spans if span.name == "statement"]
         assert [statement.status.message for statement in statements] == ["", "22012"]
         inner = {span.name for span in spans if span.parent_span_id == statements[0].span_id}

@@ -324,10 +324,13 @@ def test_a_former_leader_takes_nothing_from_who_leads_now(environment: Environme
 
 
 def test_a_log_is_read_from_the_replica_that_is_targeted(environment: Environment) -> None:
-    own = in_process_replica_id(CLUSTER, environment.stores.actor)
+    replica_id = in_process_replica_id(CLUSTER, environment.stores.actor)
     [(peek, *_)] = sql(environment, "SELECT * FROM mz_active_peeks") or [("none",)]
     assert peek == "none"
-    assert len(sql(environment, "SELECT * FROM mz_process_usage", cluster_replica=str(own))) == 1
+    assert (
+        len(sql(environment, "SELECT * FROM mz_process_usage", cluster_replica=str(replica_id)))
+        == 1
+    )
     with pytest.raises(UnknownObject, match='cluster replica "bad"'):
         sql(environment, "SELECT * FROM mz_process_usage", cluster_replica="bad")
     assert LOGS.keys() == set(LogName)
@@ -377,8 +380,8 @@ def test_a_round_is_one_commit_however_many_replicas_report(
         before = commits()
         manager.loop(Rounds(rounds), interval_ms=1, gather=partial(gather, says))
         assert len(commits() - before) == most
-    [(told,)] = sql(environment, "SELECT count(*) FROM mz_compute_frontiers_unified")
-    assert told == 5 * count * rounds
+    [(number,)] = sql(environment, "SELECT count(*) FROM mz_compute_frontiers_unified")
+    assert number == 5 * count * rounds
 
 
 def test_a_round_under_way_when_reporting_ends_leaves_nothing_behind(
@@ -415,10 +418,10 @@ def test_frontiers_and_lags_are_those_of_objects(
     )
     sql(environment, "CREATE INDEX i ON v (a)")
     sql(environment, "CREATE SOURCE house FROM LOAD GENERATOR AUCTION FOR TABLES (users, bids)")
-    kept = ["bids", "house", "house_progress", "i", "t", "users"]
+    names = ["bids", "house", "house_progress", "i", "t", "users"]
     named = "SELECT name FROM {} JOIN mz_objects ON id = object_id WHERE id LIKE 'u%' ORDER BY name"
     for relation in ("mz_frontiers", "mz_wallclock_lag"):
-        assert [name for (name,) in sql(environment, named.format(relation))] == kept
+        assert [name for (name,) in sql(environment, named.format(relation))] == names
         objects = (
             f"SELECT count(*) FROM {relation} WHERE object_id NOT IN (SELECT id FROM mz_objects)"
         )

@@ -76,7 +76,10 @@ def _joined(
 
 
 def _reduced(plan: Plan, group_by: tuple[int, ...], aggregates: list[Aggregate]) -> Plan:
-    types = (*(plan.desc.types[place] for place in group_by), *(each.type for each in aggregates))
+    types = (
+        *(plan.desc.types[place] for place in group_by),
+        *(aggregate.type for aggregate in aggregates),
+    )
     return Reduce(plan, group_by, tuple(aggregates), desc_of(*types))
 
 

@@ -32,26 +32,28 @@ def _groups_without_rows_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         PartialAggregates,
         "summed",
-        lambda *given, **named: right(*given, **named).removesuffix(" HAVING sum(n) <> 0"),
+        lambda *arguments, **named: right(*arguments, **named).removesuffix(" HAVING sum(n) <> 0"),
     )
 
 
 def _sums_of_nothing_are_zero(monkeypatch: pytest.MonkeyPatch) -> None:
     right = PartialAggregates._value
-    monkeypatch.setattr(PartialAggregates, "_value", lambda *given: f"coalesce({right(*given)}, 0)")
+    monkeypatch.setattr(
+        PartialAggregates, "_value", lambda *arguments: f"coalesce({right(*arguments)}, 0)"
+    )
 
 
 def _lost_refreshes_count(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a refresh has added whose updates were lost is not taken away again."""
-    monkeypatch.setattr(GroupStep, "_restore", lambda *given: True)
+    monkeypatch.setattr(GroupStep, "_restore", lambda *arguments: True)
 
 
 def _equal_nodes_add_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a step of another index has added is added once more."""
     right = GroupStep.open
 
-    def planted(step: GroupStep, *given: Any) -> OpenedGroups | None:
-        opened = right(step, *given)
+    def planted(step: GroupStep, *arguments: Any) -> OpenedGroups | None:
+        opened = right(step, *arguments)
         return None if opened is None else replace(opened, has_step=False)
 
     monkeypatch.setattr(GroupStep, "open", planted)

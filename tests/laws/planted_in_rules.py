@@ -58,8 +58,10 @@ def instead(rule: str, kinds: Any, planted: Callable[..., Any]) -> Plant:
         monkeypatch.setattr(
             module,
             rule,
-            lambda node, *given: (
-                planted(right, node, *given) if isinstance(node, kinds) else right(node, *given)
+            lambda node, *arguments: (
+                planted(right, node, *arguments)
+                if isinstance(node, kinds)
+                else right(node, *arguments)
             ),
         )
 
@@ -89,7 +91,7 @@ def _passed_on(right: Any, node: Any, step: Any) -> str:
 
 def _of_one_input(right: Any, node: Any, step: Any) -> str:
     return (
-        f"SELECT * FROM {next(changed for each in node.inputs if (changed := step.changes(each)))}"
+        f"SELECT * FROM {next(changed for part in node.inputs if (changed := step.changes(part)))}"
     )
 
 
@@ -163,10 +165,10 @@ def _shown_left(monkeypatch: pytest.MonkeyPatch) -> None:
 def _no_row_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     regrouped = groups.regrouped
 
-    def planted(*given: Any) -> str:
-        if given[-1] is not None:
-            given = (*given[:-1], lambda rows: "FALSE")
-        return regrouped(*given)
+    def planted(*arguments: Any) -> str:
+        if arguments[-1] is not None:
+            arguments = (*arguments[:-1], lambda rows: "FALSE")
+        return regrouped(*arguments)
 
     monkeypatch.setattr(reduce, "regrouped", planted)
     monkeypatch.setattr(topk, "regrouped", planted)
@@ -177,7 +179,7 @@ def _null_is_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         rules.KeyFilter,
         "condition",
-        lambda *given: condition(*given).replace("IS NOT DISTINCT FROM", "="),
+        lambda *arguments: condition(*arguments).replace("IS NOT DISTINCT FROM", "="),
     )
 
 
@@ -192,7 +194,10 @@ def _merges_distinct_counts(monkeypatch: pytest.MonkeyPatch) -> None:
         "_can_merge",
         lambda node: can_merge(
             replace(
-                node, aggregates=tuple(replace(each, is_distinct=False) for each in node.aggregates)
+                node,
+                aggregates=tuple(
+                    replace(aggregate, is_distinct=False) for aggregate in node.aggregates
+                ),
             )
         ),
     )
@@ -233,8 +238,8 @@ def _lost_rows_are_gained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         continuing,
         "_gained",
-        lambda work, get, given, before, as_of: work.table(
-            work.engine.compare(get, given, as_of, before, {})
+        lambda work, get, changes, before, as_of: work.table(
+            work.engine.compare(get, changes, as_of, before, {})
         ),
     )
 
@@ -249,13 +254,13 @@ def _one_iteration(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         continuing,
         "_continue",
-        lambda work, *given: right(_without_iterations(work), *given),
+        lambda work, *arguments: right(_without_iterations(work), *arguments),
     )
 
 
 def _iterations_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     right = continuing._continue
-    monkeypatch.setattr(continuing, "_continue", lambda *given: right(*given) * 0)
+    monkeypatch.setattr(continuing, "_continue", lambda *arguments: right(*arguments) * 0)
 
 
 def _hidden(right: Any, node: Plan, step: Any) -> str:
@@ -266,8 +271,8 @@ def _earlier_rows_seen_as(**planted: Any) -> Plant:
     """What a window is told of the rows before the first change."""
     right = window_suffixes._earlier_rows
 
-    def seen(*given: Any) -> Any:
-        needed = right(*given)
+    def seen(*arguments: Any) -> Any:
+        needed = right(*arguments)
         return None if needed is None else replace(needed, **planted)
 
     return lambda monkeypatch: monkeypatch.setattr(window_suffixes, "_earlier_rows", seen)

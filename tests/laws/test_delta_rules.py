@@ -52,9 +52,9 @@ def test_a_join_evaluates_a_condition_that_fails_on_no_pair_that_never_was(
             for side, rows in changes.items()
         }
     )
-    kept = maintainer(plan, plan.desc, None)
+    maintained = maintainer(plan, plan.desc, None)
     times = [Timestamp(1), Timestamp(2)]
-    refreshed = refresh_each(kept, bench.engine, inputs, None, None, times)
-    assert kept.mode is MaintenanceMode.FROM_CHANGES
+    refreshed = refresh_each(maintained, bench.engine, inputs, None, None, times)
+    assert maintained.mode is MaintenanceMode.FROM_CHANGES
     assert not refreshed.errors
     assert not refreshed.failed_changes

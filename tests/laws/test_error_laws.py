@@ -88,9 +88,9 @@ class ErrorsAgainstQueries(RuleBasedStateMachine):
             since = max(frontiers[id].since, frontiers["tables"].since)
             for at in {*self.times[-3:], Timestamp(frontiers[id].upper - 1)}:
                 if since <= at < frontiers[id].upper:
-                    asked = self.answer(VIEWS[name], at)
-                    kept = self.answer(f"SELECT x FROM {name}", at)
-                    assert kept == asked, f"{name} at {at}"
+                    answer = self.answer(VIEWS[name], at)
+                    contents = self.answer(f"SELECT x FROM {name}", at)
+                    assert contents == answer, f"{name} at {at}"
 
     def answer(self, query: str, at: Timestamp) -> list[tuple[object, ...]] | str:
         """The rows, or the SQLSTATE of the error."""

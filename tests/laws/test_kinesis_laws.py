@@ -110,9 +110,11 @@ def test_every_record_has_one_time_in_order_of_its_shard_and_after_those_of_its_
     remap = Remap.of(run.bindings)
     for number, shard in enumerate(run.model.shards):
         read = run.read.get(number, [])
-        assert [record for record, _ in read] == [own.number for own in shard.records]
+        assert [record for record, _ in read] == [
+            record_of_shard.number for record_of_shard in shard.records
+        ]
         assert [time for _, time in read] == [
-            remap.time_of(number, own.number) for own in shard.records
+            remap.time_of(number, record_of_shard.number) for record_of_shard in shard.records
         ]
         times = [time for _, time in read]
         assert times == sorted(times)
@@ -136,10 +138,10 @@ def test_nothing_expires_unread_without_an_error(history, hours):
         run.model.put(run.model.open[-1], 1)
         read_numbers = {number for read in run.read.values() for number, _ in read}
         expired = {
-            own.number
+            record.number
             for number, shard in enumerate(run.model.shards)
-            for own in shard.records
-            if own.number not in read_numbers and own not in run.model.alive(number)
+            for record in shard.records
+            if record.number not in read_numbers and record not in run.model.alive(number)
         }
         if not run.bound:
             before |= expired  # the source begins with what there is
@@ -167,7 +169,7 @@ def test_an_error_of_expiry_says_what_to_give_up():
         skips.append((failure.value.partition, failure.value.offset, failure.value.upper))
     run.step(skips=skips)
     assert [number for number, _ in run.read[0]] == [
-        own.number for own in (run.model.shards[0].records[0], run.model.alive(0)[0])
+        record.number for record in (run.model.shards[0].records[0], run.model.alive(0)[0])
     ]
 
 

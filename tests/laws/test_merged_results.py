@@ -143,7 +143,8 @@ AGGREGATES = (
 
 def _reduced(plan: Plan, group_by: tuple[int, ...], aggregates: list[Aggregate]) -> Plan:
     columns = desc_of(
-        *(plan.desc.types[index] for index in group_by), *(each.type for each in aggregates)
+        *(plan.desc.types[index] for index in group_by),
+        *(aggregate.type for aggregate in aggregates),
     )
     return Reduce(plan, group_by, tuple(aggregates), columns)
 

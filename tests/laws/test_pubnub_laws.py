@@ -84,9 +84,11 @@ class Run:
                 self.service.now += first
                 # the service is sure to keep them as long as it says, and often forgets after
                 if first > CACHE_TIMETOKENS // 2:
-                    kept = self.service.channels.get("c", [])
+                    messages = self.service.channels.get("c", [])
                     self.service.channels["c"] = [
-                        own for own in kept if own[0] >= self.service.now - CACHE_TIMETOKENS
+                        message
+                        for message in messages
+                        if message[0] >= self.service.now - CACHE_TIMETOKENS
                     ]
             case _:
                 self.step(is_lost=bool(first))

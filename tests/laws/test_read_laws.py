@@ -106,7 +106,7 @@ def test_a_planted_bug_is_found(
 ) -> None:
     rule = get_operator._mostly_single
     monkeypatch.setattr(
-        get_operator, "_mostly_single", lambda *given: rule(*given).replace(right, planted)
+        get_operator, "_mostly_single", lambda *arguments: rule(*arguments).replace(right, planted)
     )
     search = settings(
         max_examples=300,

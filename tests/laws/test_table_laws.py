@@ -100,9 +100,9 @@ def test_every_time_reads_as_the_model_whoever_applies_what_when(
                 )
             case ("apply stale", is_other):
                 for id in {write.table for write in stale}:
-                    who = other if is_other else tables
-                    who._apply(
-                        who._lake.open(table_id(id)),
+                    actor = other if is_other else tables
+                    actor._apply(
+                        actor._lake.open(table_id(id)),
                         [write for write in stale if write.table == id],
                     )
             case ("compact", id):

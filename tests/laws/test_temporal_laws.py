@@ -176,8 +176,10 @@ def _in_one_step(bench: Bench, plans: st.SearchStrategy[Plan]) -> Callable[[], N
         assert has_time_rules(plan)
         inputs, last = bench.inputs(_sides(updates))
         index = GlobalId(f"u{next(_indexes)}")
-        kept = maintainer(plan, plan.desc, index)
-        built = refresh_each(kept, bench.engine, inputs, None, None, [Timestamp(last)]).updates
+        maintained = maintainer(plan, plan.desc, index)
+        built = refresh_each(
+            maintained, bench.engine, inputs, None, None, [Timestamp(last)]
+        ).updates
         before = PreviousResult(None, Timestamp(0), built, index)
         changes = bench.engine.changes(
             plan, plan.desc, inputs, Timestamp(last), Timestamp(LAST), before, by_time=True

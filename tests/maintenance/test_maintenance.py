@@ -47,7 +47,9 @@ def test_every_readable_time_is_answered_as_before_from_fewer_files(world: World
     report = world.maintain(group)
     assert (report.name, report.since_after) == ("reclock.public.words", 1_101)
     assert [
-        (own.files_before, own.files_after) for own in report.collections if own.files_before
+        (collection.files_before, collection.files_after)
+        for collection in report.collections
+        if collection.files_before
     ] == [(20, 1), (20, 1)]
     world.maintain(world.id_of("totals_primary_idx"))
     assert answers(world, range(1_101, 1_201)) == before
@@ -148,10 +150,10 @@ def test_since_follows_behind_the_upper_and_behind_those_who_begin_to_read(
 def test_replaced_files_stay_for_the_grace_and_then_go(world: World) -> None:
     group = fill(world)
     pinned = world.collection(group).pin()
-    assert sum(own.freed_bytes for own in world.maintain(group).collections) == 0
+    assert sum(collection.freed_bytes for collection in world.maintain(group).collections) == 0
     assert pinned.snapshot(T(1_200)).num_rows == 40
     world.now += 1_001
-    assert sum(own.freed_bytes for own in world.maintain(group).collections) > 0
+    assert sum(collection.freed_bytes for collection in world.maintain(group).collections) > 0
     with pytest.raises(VersionGone):
         pinned.snapshot(T(1_200))
 
@@ -288,7 +290,7 @@ def test_storage_usage_is_of_objects_and_collections_at_one_moment(
         f"= '{group}' ORDER BY 2"
     )
     assert history == [
-        (sum(size for size, own in of_source if own == at), at)
+        (sum(size for size, time in of_source if time == at), at)
         for at in sorted({at for _, at in of_source})
     ]
     assert len(history) == 2
@@ -365,7 +367,9 @@ def test_what_is_dropped_meanwhile_ends_no_run_and_is_no_failure(
     report = maintenance.run(environment)
     assert dropped
     assert report.failed == {}
-    maintained = [str(own.collection) for group in report.groups for own in group.collections]
+    maintained = [
+        str(collection.collection) for group in report.groups for collection in group.collections
+    ]
     assert {f"{world.id_of(name)}/table" for name in ("second", "third")} <= set(maintained)
 
 

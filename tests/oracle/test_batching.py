@@ -161,10 +161,10 @@ def test_guarantees_hold_between_threads(consensus_url: str) -> None:
         return ts
 
     def write(_: int) -> list[Call]:
-        given = timed("write", lambda: oracle.write_ts(EPOCH_MS))
+        written = timed("write", lambda: oracle.write_ts(EPOCH_MS))
         return [
-            given,
-            timed("apply", lambda: apply(Timestamp(given.ts))),
+            written,
+            timed("apply", lambda: apply(Timestamp(written.ts))),
             timed("read", lambda: oracle.read_ts(EPOCH_MS)),
         ]
 

@@ -176,8 +176,8 @@ def test_what_a_role_executes_is_seen_by_itself_its_members_and_superusers(
                     )
 
                 eventually(is_logged)
-                for who in (lead, worker):
-                    assert ("SELECT * FROM of_worker", False) in who.execute(log).fetchall()
+                for connection in (lead, worker):
+                    assert ("SELECT * FROM of_worker", False) in connection.execute(log).fetchall()
                 assert set(plain.execute(log).fetchall()) == {
                     ("<insufficient privilege>", True),
                     ("<insufficient privilege>", False),

@@ -157,10 +157,10 @@ def test_what_is_not_enforced_says_so(ours: psycopg.Connection) -> None:
 def inspected(url: str) -> dict[str, Any]:
     engine = sa.create_engine(url)
     inspector = sa.inspect(engine)
-    asked = ("get_pk_constraint", "get_foreign_keys", "get_unique_constraints", "get_indexes")
+    methods = ("get_pk_constraint", "get_foreign_keys", "get_unique_constraints", "get_indexes")
     inspected_constraints: dict[str, Any] = {
         f"{ask} {table}": getattr(inspector, ask)(table, SCHEMA)
-        for ask in asked
+        for ask in methods
         for table in ("owners", "pets")
     }
     engine.dispose()

@@ -54,9 +54,9 @@ def test_a_password_is_asked_for_and_encryption_is_there(
     with server.connect(secure, password="pencil") as connection:
         assert connection.execute("SELECT 1").fetchone() == (1,)
         assert connection.pgconn.ssl_in_use
-    for given in ({}, {"password": "Pencil"}):
+    for credentials in ({}, {"password": "Pencil"}):
         with pytest.raises(psycopg.OperationalError, match="password"):
-            server.connect(secure | given)
+            server.connect(secure | credentials)
     with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
         server.connect(secure, user="ghost", password="pencil")
     assert "pencil" not in server.log()

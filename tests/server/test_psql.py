@@ -148,7 +148,7 @@ def test_every_command_that_describes_is_answered(server: SqlServer) -> None:
     assert [line for line in process.stderr.splitlines() if "Did not find" not in line] == []
     answers = {
         name: rest
-        for name, _, rest in (each.partition("\n") for each in process.stdout.split("@")[1:])
+        for name, _, rest in (block.partition("\n") for block in process.stdout.split("@")[1:])
     }
     assert {name for name, answer in answers.items() if "(0 rows)" in answer or not answer} == set(
         EMPTY.split()

@@ -141,9 +141,9 @@ def test_clusters_without_work_say_so(environment: Environment) -> None:
     create = "CREATE TABLE t (n int); CREATE MATERIALIZED VIEW v AS SELECT n FROM t"
     list(Session(environment).execute(create))
     for _ in range(2):
-        told: list[str] = []
-        dag_steps.work_clusters(environment, owner="test", tell=told.append)
-    assert told == ["all indexes and sinks are up to date"]
+        lines: list[str] = []
+        dag_steps.work_clusters(environment, owner="test", tell=lines.append)
+    assert lines == ["all indexes and sinks are up to date"]
 
 
 def test_a_step_that_runs_is_not_begun_again_and_one_that_ended_is(
@@ -186,12 +186,12 @@ def test_what_was_done_for_a_killed_task_is_in_the_log_of_its_retry(
     steps = warm_steps.WarmSteps(environment)
 
     def lines() -> list[str]:
-        told: list[str] = []
-        while (progress := steps.progress("key", after=len(told), wait_s=60)) is not None:
-            told += progress["lines"]
+        logged: list[str] = []
+        while (progress := steps.progress("key", after=len(logged), wait_s=60)) is not None:
+            logged += progress["lines"]
             if progress["outcome"] is not None:
                 break
-        return told
+        return logged
 
     steps.start("key", "publish", {})
     eventually(lambda: steps._running["key"].outcome is not None)

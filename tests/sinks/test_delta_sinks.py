@@ -68,10 +68,10 @@ def test_each_time_of_a_source_is_one_version(world: World) -> None:
         sum(table.get_add_actions(flatten=True)["size_bytes"].to_pylist())
         == first.bytes + second.bytes
     )
-    told = (
+    expected = (
         "SELECT emissions, messages_committed, bytes_committed FROM mz_internal.mz_sink_statistics"
     )
-    assert world.sql(told) == [(2, 5, first.bytes + second.bytes)]
+    assert world.sql(expected) == [(2, 5, first.bytes + second.bytes)]
     assert check(world, "s", "words") == [2000, 3000, 4000]
     version = table.version()
     world.now = 5000

@@ -149,9 +149,9 @@ def test_without_a_key_each_copy_is_a_message() -> None:
         ("c", 7),
         ("d", 7),
     ]
-    [gone] = [message for message in messages if message["op"] == "d"]
-    assert gone["after"] is None
-    assert gone["before"]["id"] == 2
+    [deletion] = [message for message in messages if message["op"] == "d"]
+    assert deletion["after"] is None
+    assert deletion["before"]["id"] == 2
 
 
 def test_every_type_reads_back_from_avro() -> None:
@@ -207,10 +207,10 @@ def test_events_in_avro_tell_what_was_before_and_after() -> None:
     ]
     encoder.close()
     found = avro.read([value for _, value, _ in messages if value], "", lambda id: schema)
-    told = {
+    expected = {
         (event["before"] or event["after"])["id"]: (event["op"], event["ts_ms"]) for event in found
     }
-    assert told == {-(2**63): ("c", 7), 2: ("d", 7), 3: ("c", 7)}
+    assert expected == {-(2**63): ("c", 7), 2: ("d", 7), 3: ("c", 7)}
     assert row_columns_of(schema) == columns_of(json.dumps(record(DESC.columns, AVRO)))
 
 

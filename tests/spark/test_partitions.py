@@ -90,8 +90,8 @@ def paths_of(partition: ScanPartition) -> list[Path]:
 @contextmanager
 def only_with_files_of(partition: ScanPartition, collection: Collection) -> Iterator[None]:
     """Inside the block the collection has no data files but those of the partition."""
-    folder, kept = Path(collection.uri.removeprefix("file://")), set(paths_of(partition))
-    hidden = [path for path in folder.rglob("*.parquet") if path not in kept]
+    folder, paths = Path(collection.uri.removeprefix("file://")), set(paths_of(partition))
+    hidden = [path for path in folder.rglob("*.parquet") if path not in paths]
     for path in hidden:
         path.rename(path.with_suffix(".hidden"))
     try:

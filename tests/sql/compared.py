@@ -389,12 +389,12 @@ def answer(world: World, engine: Engine, select: Select) -> list[tuple[Any, ...]
 
 
 def comparable(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    def value(each: Any) -> Any:
-        if isinstance(each, Decimal | float) and not isinstance(each, bool):
-            return "NaN" if each != each else round(float(each), 9)
-        if isinstance(each, dict):
-            return text_of(each)
-        return tuple(map(value, each)) if isinstance(each, list) else each
+    def value(item: Any) -> Any:
+        if isinstance(item, Decimal | float) and not isinstance(item, bool):
+            return "NaN" if item != item else round(float(item), 9)
+        if isinstance(item, dict):
+            return text_of(item)
+        return tuple(map(value, item)) if isinstance(item, list) else item
 
     return tuple(value(each) for each in row)
 

@@ -100,8 +100,8 @@ def test_only_cascade_drops_a_foreign_key_with_its_target(world: World) -> None:
         assert (error.value.sqlstate, "t.t_b_fkey" in str(error.value.detail)) == ("2BP01", True)
     cascade = world.plan("DROP TABLE p CASCADE")
     assert isinstance(cascade, Drop)
-    kept = "CREATE TABLE reclock.public.t (a INT, b INT, CONSTRAINT t_a_check CHECK (a > 0))"
-    assert [text for _, text in cascade.redefined] == [kept]
+    remaining = "CREATE TABLE reclock.public.t (a INT, b INT, CONSTRAINT t_a_check CHECK (a > 0))"
+    assert [text for _, text in cascade.redefined] == [remaining]
     both = world.plan("DROP TABLE p, t")
     assert isinstance(both, Drop)
     assert both.redefined == ()

@@ -98,9 +98,9 @@ def test_expressions_mean_what_they_mean_to_postgresql(
         f"SELECT id, {', '.join(f'{each} AS e{i}' for i, each in enumerate(part))} FROM d "
         "ORDER BY id"
     )
-    ours, wanted = answer(world, engine, sql), server.execute(sql.encode()).fetchall()
+    ours, theirs = answer(world, engine, sql), server.execute(sql.encode()).fetchall()
     for place, expression in enumerate(part, 1):
-        assert [(row[0], row[place]) for row in ours] == [(row[0], row[place]) for row in wanted], (
+        assert [(row[0], row[place]) for row in ours] == [(row[0], row[place]) for row in theirs], (
             expression
         )
     written = to_sql(parse_one(sql))
@@ -110,12 +110,12 @@ def test_expressions_mean_what_they_mean_to_postgresql(
 def test_operators_of_two_documents_mean_what_they_mean_to_postgresql(
     server: psycopg.Connection, world: World, engine: Engine
 ) -> None:
-    columns = ", ".join(f"{each} AS e{i}" for i, each in enumerate(PAIRS))
+    columns = ", ".join(f"{expression} AS e{i}" for i, expression in enumerate(PAIRS))
     sql = f"SELECT a.id AS one, b.id AS other, {columns} FROM d AS a, d AS b ORDER BY one, other"
-    for ours, wanted in zip(
+    for ours, theirs in zip(
         answer(world, engine, sql), server.execute(sql.encode()).fetchall(), strict=True
     ):
-        assert ours == wanted
+        assert ours == theirs
 
 
 KEYS = st.sampled_from(["a", "b", "aa", "é", "", "1", "-1", "null"])
@@ -174,8 +174,8 @@ def test_random_documents_mean_what_they_mean_to_postgresql(
         f"SELECT {', '.join(f'{each} AS e{i}' for i, each in enumerate(OF_ANY))} FROM "
         f"(SELECT {row}) AS q"
     )
-    wanted, ours = server.execute(sql.encode()).fetchall(), answer(world, duckdb_engine, sql)
-    for expression, *values in zip(OF_ANY, ours[0], wanted[0], strict=True):
+    theirs, ours = server.execute(sql.encode()).fetchall(), answer(world, duckdb_engine, sql)
+    for expression, *values in zip(OF_ANY, ours[0], theirs[0], strict=True):
         assert values[0] == values[1], expression
 
 

@@ -122,8 +122,8 @@ def test_entries_of_another_catalog_are_not_taken_for_ours() -> None:
 
 def test_what_a_transaction_has_planned_is_not_planned_again_after_its_commit() -> None:
     one, other = World(), World()
-    for each in (one, other):
-        each.execute(f"CREATE SOURCE s (a int, b text) {S3} FORMAT JSON")
+    for catalog in (one, other):
+        catalog.execute(f"CREATE SOURCE s (a int, b text) {S3} FORMAT JSON")
     before = one.catalog, other.catalog
     one.execute("CREATE VIEW v AS SELECT a FROM s; CREATE INDEX i ON v (a)")
     other.execute("CREATE VIEW v AS SELECT b FROM s; CREATE INDEX i ON v (b)")

@@ -74,7 +74,10 @@ def test_a_query_means_what_it_means_to_postgresql(
     sql: str, server: psycopg.Connection, world: World, engine: DuckDbEngine
 ) -> None:
     cursor = server.execute(sql.encode())
-    names = {each.oid: each.name for each in type_rows()} | {1043: "text", 1015: "_text"}
+    names = {type_row.oid: type_row.name for type_row in type_rows()} | {
+        1043: "text",
+        1015: "_text",
+    }
     types = [names.get(column.type_code, column.type_code) for column in cursor.description or ()]
     select = world.select(sql)
     desc = select.desc
@@ -137,7 +140,10 @@ def test_values_are_printed_as_postgresql_prints_them(
     assert Counter(ours) == Counter(theirs)
     if "ORDER BY" in sql.rsplit(")", 1)[-1]:
         assert ours == theirs
-    names = {each.oid: each.name for each in type_rows()} | {1043: "text", 1015: "_text"}
+    names = {type_row.oid: type_row.name for type_row in type_rows()} | {
+        1043: "text",
+        1015: "_text",
+    }
     theirs_by_oid = names | row_types(server)
     types = [theirs_by_oid.get(column.type_code) for column in cursor.description or ()]
     ours_by_oid = names | defined_types(world)

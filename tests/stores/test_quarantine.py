@@ -25,7 +25,7 @@ GARBAGE = [
 def edit_item(home: Path, id: str, create_sql: str) -> None:
     with Environment.unopened(home) as environment:
         items = json.loads(environment.stores.catalog.dump())["objects"]["item"]
-        [found] = [each for each in items if each["key"] == {"id": id}]
+        [found] = [item for item in items if item["key"] == {"id": id}]
     value = json.dumps({**found["value"], "create_sql": create_sql})
     assert (
         command("catalog", "edit", "item", json.dumps({"id": id}), value, "--home", str(home)) == 0

@@ -177,10 +177,10 @@ class CatalogOpening:
         for _ in range(ATTEMPTS):
             upper, stored = self._read_stored(edit)
             problem = find_problem(stored) if is_written else decide(stored, edit)
-            wanted = {} if is_written else {edit.row: edit.value}
+            edited_rows = {} if is_written else {edit.row: edit.value}
             updates = corrections(
                 stored,
-                wanted | audited(edited(stored, edit), event),
+                edited_rows | audited(edited(stored, edit), event),
                 at := self.timeline.write_ts(upper),
             )
             failpoint("catalog.mend.before_append")

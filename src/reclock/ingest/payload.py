@@ -129,11 +129,11 @@ class Step:
         of the data docs. ``name`` is the source's, as SQL writes it."""
         report = self.audit.report if self.audit else {}
         details = report.get("details", {})
-        seen = [f"{check}: {details[check]}" for check in self.blocking if check in details]
+        sentences = [f"{check}: {details[check]}" for check in self.blocking if check in details]
         if report.get("docs"):
-            seen.append(f"data docs: {report['docs']}")
+            sentences.append(f"data docs: {report['docs']}")
         return AuditFailed(
-            name, list(self.blocking), detail="; ".join(seen) or None, skips=self.violations
+            name, list(self.blocking), detail="; ".join(sentences) or None, skips=self.violations
         )
 
     @property
@@ -141,12 +141,12 @@ class Step:
         """The offsets of rows that fail the checks that are ``blocking``, as far as they are known,
         in order."""
         skips = self.audit.report.get("skips", {}) if self.audit else {}
-        found = {
+        ranges = {
             (partition, lower, upper)
             for check in self.blocking
             for partition, lower, upper in skips.get(check, ())
         }
-        return tuple(sorted(found))
+        return tuple(sorted(ranges))
 
     @property
     def has_passed(self) -> bool:

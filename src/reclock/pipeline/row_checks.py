@@ -83,11 +83,16 @@ def row_checks(environment: Environment, case: AuditCase) -> RowChecks:
         if result.violations
     }
     shown = {
-        name: tuple(place.text for place in found[:_SHOWN_PLACES]) for name, found in places.items()
+        name: tuple(place.text for place in row_places[:_SHOWN_PLACES])
+        for name, row_places in places.items()
     }
     return RowChecks(
         [replace(result, places=shown.get(result.name, ())) for result in results],
-        {name: [place.skip for place in found] for name, found in places.items() if found},
+        {
+            name: [place.skip for place in row_places]
+            for name, row_places in places.items()
+            if row_places
+        },
     )
 
 

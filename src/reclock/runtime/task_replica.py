@@ -105,8 +105,10 @@ class WithinThisProcess:
 
         def work() -> None:
             try:
-                found = find(self._environment, replica.cluster, replica.name)
-                why = run(self._environment, found, incarnation=incarnation, stopping=stopping)
+                registration = find(self._environment, replica.cluster, replica.name)
+                why = run(
+                    self._environment, registration, incarnation=incarnation, stopping=stopping
+                )
             except Exception as error:  # the edge of the replica
                 why = (
                     error.message

@@ -79,12 +79,12 @@ def _skip_records(source: str, step: Step, error: DecodeFailed) -> list[WayOut]:
         return [_skip_partition(source, error.partition)]
     if len(records) == 1:
         name, verb = "SKIP the record", "is"
-        what = f"The record at {error.unit} {error.offset} of {_named(error.partition)}"
+        record_label = f"The record at {error.unit} {error.offset} of {_named(error.partition)}"
     else:
         name, verb = f"SKIP {len(records)} records", "are"
-        what = f"The {len(records)} records at these places"
+        record_label = f"The {len(records)} records at these places"
     skips = [record.skip for record in records]
-    way = WayOut(name, _skip(source, *skips), f"{what} {verb} never read. The others are.")
+    way = WayOut(name, _skip(source, *skips), f"{record_label} {verb} never read. The others are.")
     if skipped_parts(skips) == skipped_parts(rest):
         return [way]
     return [way, _skip_rest(source, *rest)]

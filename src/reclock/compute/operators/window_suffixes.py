@@ -86,11 +86,11 @@ def _values(node: Window, step: DeltaStep, rows: str, earlier: str, needed: _Ear
     values = snapshot(node, step.rendering, [rows])
     if not needed.aggregate:
         return values
-    *kept, value = columns(node, "v")
+    *other_columns, value = columns(node, "v")
     combined = needed.combined.format(before="e.before", value=value)
     combined = f"CAST({combined} AS {type_sql(engine, node.desc.types[-1])})"
     return (
-        f"SELECT {select_list([*kept, combined])} FROM ({values}) AS v CROSS JOIN "
+        f"SELECT {select_list([*other_columns, combined])} FROM ({values}) AS v CROSS JOIN "
         f"(SELECT {needed.aggregate} AS before FROM {earlier} AS i) AS e"
     )
 

@@ -271,11 +271,11 @@ def _until(updates: pa.Table, as_of: Timestamp) -> pa.Table:
 
 
 def _rows_with(updates: pa.Table, column: str, values: Values) -> pa.Table:
-    wanted = _array(values, updates.schema.field(column).type)
+    sought = _array(values, updates.schema.field(column).type)
     is_wanted = (
-        pc.equal(updates[column], wanted[0])
-        if len(wanted) == 1
-        else pc.is_in(updates[column], wanted)
+        pc.equal(updates[column], sought[0])
+        if len(sought) == 1
+        else pc.is_in(updates[column], sought)
     )
     if is_wanted.null_count:
         is_wanted = pc.fill_null(is_wanted, False)

@@ -21,8 +21,8 @@ def shares_groups(plan: Plan, other: Plan) -> bool:
 
 def _kept_nodes(plan: Plan) -> list[Plan]:
     nodes = nodes_of(narrowed(over_kept_rows(plan)))
-    kept = [node for node in nodes if partial_aggregates(node) is not None]
+    nodes_with_partials = [node for node in nodes if partial_aggregates(node) is not None]
     for node in nodes:
         if isinstance(node, Join):
-            kept += [matched_rows(node, side) for side in sides_to_count(node)]
-    return kept
+            nodes_with_partials += [matched_rows(node, side) for side in sides_to_count(node)]
+    return nodes_with_partials

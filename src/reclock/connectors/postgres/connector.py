@@ -187,8 +187,8 @@ class Postgres:
     ) -> list[TransactionRange]:
         tasks = []
         for increment in increments:
-            gone = increment.detail.get("gone", {})
-            unfollowed = {table: why for table, why in gone.items() if table in self.outputs}
+            reasons = increment.detail.get("gone", {})
+            unfollowed = {table: why for table, why in reasons.items() if table in self.outputs}
             tasks.append(TransactionRange(increment.lower, increment.upper, unfollowed))
         return tasks
 

@@ -76,14 +76,14 @@ def _write_built(engine: str) -> Writer:
     }[engine]
     placed = struct(engine, {"k": "e.f1", "i": "i", "v": "e.f2"})
 
-    def each(items: str, body: str, function: str) -> str:
+    def over_entries(items: str, body: str, function: str) -> str:
         if engine == "duckdb":
             return f"list_{function}({items}, lambda e, i: {body})"
         return f"{function}({items}, (e, i) -> {body})"
 
     def write(site: Site) -> str:
-        entries = ordered.format(each(site.arguments[0], placed, "transform"))
-        last = each("v", f"{following}.k IS NULL OR {following}.k <> e.k", "filter")
+        entries = ordered.format(over_entries(site.arguments[0], placed, "transform"))
+        last = over_entries("v", f"{following}.k IS NULL OR {following}.k <> e.k", "filter")
         made = each_element(engine, last, struct(engine, {"f1": "e.k", "f2": "e.v"}))
         return f"CAST({with_value(engine, entries, made)} AS {type_sql(engine, site.result)})"
 

@@ -140,10 +140,10 @@ def _with_value(is_turned: bool) -> Resolver:
         ranges = _two_ranges(BOOLEAN)(types, constants)
         if ranges is not None or len(types) != 2:
             return ranges
-        whole, given = reversed(types) if is_turned else types
-        if whole is None or given is None or not whole.is_range:
+        whole, value_type = reversed(types) if is_turned else types
+        if whole is None or value_type is None or not whole.is_range:
             return None
-        element = _bound_type(whole, given)
+        element = _bound_type(whole, value_type)
         if element is None:
             return None
         return ((element, whole) if is_turned else (whole, element)), BOOLEAN

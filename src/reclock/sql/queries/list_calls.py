@@ -247,10 +247,10 @@ _OF_MAPS = ("->", "jsonb_exists", "jsonb_exists_any", "jsonb_exists_all")
 def _of_map(name: str, operands: Sequence[Planned], symbol: str) -> TypedExpr:
     """What a map has for a key, or whether it has a key, or some or all of an array."""
     map, key = operands
-    wanted = TEXT if name in ("->", "jsonb_exists") else array(TEXT)
-    if key.type not in (None, wanted):
+    key_type = TEXT if name in ("->", "jsonb_exists") else array(TEXT)
+    if key.type not in (None, key_type):
         raise UnknownOperator(symbol, [str(map.type), str(key.type)])
-    key, keys = coerce(key, wanted), call(MAP_KEYS, [map])
+    key, keys = coerce(key, key_type), call(MAP_KEYS, [map])
     if name == "->":
         place = call("array_position", [keys, key])
         return call("subscript", [call(MAP_VALUES, [map]), place])

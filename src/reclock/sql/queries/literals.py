@@ -89,8 +89,8 @@ def parse_text(text: str, type: ScalarType, clock: LocalClock = UTC_CLOCK) -> Va
     if type.name is TypeName.MAP:
         return _map(text, type, clock)
     if type.element is not None:
-        items, found = read_array(text, type, clock)
-        check_dimensions(found if items else type, type)
+        items, read_type = read_array(text, type, clock)
+        check_dimensions(read_type if items else type, type)
         return items
     if type.name is TypeName.RECORD:
         return _record(text, type, clock)

@@ -369,7 +369,7 @@ def _place_outside_aggregates(node: exp.Select, name: str) -> int | None:
         return is_call or isinstance(part, exp.Query)
 
     clauses = (*node.expressions, node.args.get("having"), node.args.get("order"))
-    for part in (part for each in clauses if each for part in each.walk(prune=is_apart)):
+    for part in (part for clause in clauses if clause for part in clause.walk(prune=is_apart)):
         if isinstance(part, exp.Column) and part.name.lower() == name.rpartition(".")[2].lower():
             return place_of(part)
     return None

@@ -231,12 +231,12 @@ def _for_each_around(
     of the row around."""
     rows = _rows_around(left, item, item_joins, names, context)
     count, width = len(names), len(left.plan.desc)
-    own = Scope(rows.scope.columns[count:])
-    check_names(left, ScopedPlan(rows.plan, own))
+    item_scope = Scope(rows.scope.columns[count:])
+    check_names(left, ScopedPlan(rows.plan, item_scope))
     same = same_values(left.plan, names, rows.plan, range(count))
     joined = join(left.plan, rows.plan, JoinKind.INNER, same)
-    kept = [*range(width), *range(width + count, width + len(rows.plan.desc))]
-    return ScopedPlan(project(joined, kept), left.scope.beside(own))
+    places = [*range(width), *range(width + count, width + len(rows.plan.desc))]
+    return ScopedPlan(project(joined, places), left.scope.beside(item_scope))
 
 
 def _rows_around(

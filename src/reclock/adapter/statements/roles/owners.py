@@ -33,7 +33,7 @@ def _(statement: ChangeOwner, context: AuthorizationContext) -> Requirements:
 @defines(ChangeOwner)
 def _(statement: ChangeOwner, change: CatalogChange) -> None:
     things = [change.tx.snapshot.get(*target) for target in (statement.target, *statement.parts)]
-    _give([thing for thing in things if thing is not None], statement.to, change)
+    _give([item for item in things if item is not None], statement.to, change)
 
 
 @requires(ReassignOwned)

@@ -77,8 +77,8 @@ def _change_one(
 def _audit_privileges(
     change: CatalogChange, type_: str, name: str, grantee: str, privileges: str, *, is_grant: bool
 ) -> None:
-    verb, who = "grant" if is_grant else "revoke", role_name(change.tx.snapshot, grantee)
-    change.audit(verb, type_, name, grantee=who, privileges=acl.names(privileges))
+    verb, grantee_name = "grant" if is_grant else "revoke", role_name(change.tx.snapshot, grantee)
+    change.audit(verb, type_, name, grantee=grantee_name, privileges=acl.names(privileges))
 
 
 @requires(ChangeDefaultPrivileges)

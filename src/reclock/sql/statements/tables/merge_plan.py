@@ -223,15 +223,15 @@ class _MergePlanner:
             if new is not None:
                 new_rows[i] = scalars[start : start + width]
                 start += width
-        come: list[Scalar] = []
+        new_values: list[Scalar] = []
         for position, column in enumerate(self.table.desc.columns):
             chosen_values: tuple[tuple[Scalar, Scalar], ...] = tuple(
                 (Call("=", (place, Literal(i, INTEGER)), BOOLEAN), new[position])
                 for i, new in new_rows.items()
             )
             null = Literal(None, column.type)
-            come.append(Case(chosen_values, null, column.type) if chosen_values else null)
-        row = [*(old or _nulls(self.table.desc)), *come, *source, place]
+            new_values.append(Case(chosen_values, null, column.type) if chosen_values else null)
+        row = [*(old or _nulls(self.table.desc)), *new_values, *source, place]
         names = [f"c{i}" for i in range(len(row))]
         plan = compute(decided, row, names)
         keys = () if match == BY_SOURCE else tuple(self._keys())

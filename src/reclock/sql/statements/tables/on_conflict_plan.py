@@ -156,13 +156,13 @@ def _inferred(
         keys=tuple(exp.column(node) if node in names else node for node in written),
         predicate=of_rows,
     )
-    wanted, condition = indexed_values(inferred, table.desc, parameters)
+    inferred_values, condition = indexed_values(inferred, table.desc, parameters)
     conditions = _conjuncts(condition)
     is_open = condition is not None and has(condition, Parameter)
     matching = []
     for constraint in keys:
         values, predicate = _key_values(constraint, table.desc)
-        has_same_keys = _are_among(values, wanted) and _are_among(wanted, values)
+        has_same_keys = _are_among(values, inferred_values) and _are_among(inferred_values, values)
         if has_same_keys and (is_open or _are_among(_conjuncts(predicate), conditions)):
             matching.append(constraint)
     return matching

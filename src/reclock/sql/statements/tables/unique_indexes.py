@@ -134,8 +134,8 @@ def _free_name(table: RelationEntry, keys: list[exp.Expr]) -> str:
     names = [fold(key) if isinstance(key, exp.Identifier) else output_name(key) for key in keys]
     columns = "_".join("expr" if name == UNNAMED else name for name in names)
     preferred: QualifiedName = table.name.sibling(f"{table.name.item}_{columns}_idx")
-    taken = table.table.constraints if table.table is not None else ()
-    taken_names = [constraint.name for constraint in taken]
+    constraints = table.table.constraints if table.table is not None else ()
+    taken_names = [constraint.name for constraint in constraints]
     name, number = preferred.item, 0
     while name in taken_names:
         number += 1
