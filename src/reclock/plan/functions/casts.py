@@ -1,12 +1,10 @@
 """Casts: which there are, and how each engine writes them. A value that does not fit is an error,
 never NULL.
 
-Numbers become integers by rounding: a double half to even, a numeric half away from zero. A double
-becomes a numeric by rounding its product with the power of ten half away from zero. An
-unconstrained numeric loses no digits: a value that has more than the type is an error, and of a
-floating-point number it keeps 15 significant digits, as in PostgreSQL. `text_casts` reads text. The
-text of a double is the shortest that reads back as the same; Spark
-does not find that one, so it refuses, and such a plan runs on DuckDB.
+`number_casts` says how numbers are rounded, and `text_casts` reads text. An unconstrained numeric
+loses no digits: a value that has more than the type is an error, and of a floating-point number it
+keeps 15 significant digits, as in PostgreSQL. The text of a double is the shortest that reads back
+as the same; Spark does not find that one, so it refuses, and such a plan runs on DuckDB.
 """
 
 from __future__ import annotations
@@ -19,14 +17,22 @@ from reclock.algebra.array_shapes import check_dimensions
 from reclock.algebra.relations import DATE, TEXT, TIMESTAMP, TIMESTAMPTZ, ScalarType, TypeName
 from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.algebra.zones import UTC_NAME
-from reclock.errors import CannotCast, UnsupportedSql
+from reclock.errors import CannotCast
 from reclock.plan.functions import times
 from reclock.plan.functions.blanks import with_blanks, without_blanks
-from reclock.plan.functions.digits import narrowed, numeric_text, of_float, scaled, unscaled
-from reclock.plan.functions.floats import with_value, within_range
+from reclock.plan.functions.digits import narrowed, numeric_text
+from reclock.plan.functions.floats import with_value
 from reclock.plan.functions.interval_functions import interval_to_text
 from reclock.plan.functions.json_calls import FAILURE, from_text, json_call, scalar_text
 from reclock.plan.functions.networks import inet_to_text
+from reclock.plan.functions.number_casts import (
+    double_to_numeric,
+    double_to_real,
+    float_to_text,
+    native_cast,
+    numeric_to_double,
+    to_integer,
+)
 from reclock.plan.functions.sql_names import (
     each_element,
     field_names,
@@ -45,7 +51,6 @@ from reclock.plan.functions.text_casts import (
     read_text,
 )
 from reclock.plan.functions.time_zones import local_time, moment_of, offset
-from reclock.plan.functions.typing import parameters
 
 _T = TypeName
 _INTEGERS = (_T.SMALLINT, _T.INTEGER, _T.BIGINT)
@@ -246,18 +251,18 @@ def _writer(source: TypeName, target: TypeName) -> CastWriter:
     if target is _T.TEXT:
         return _from_textual if source in TEXTUAL_TYPES else _to_text
     if source in (_T.REAL, _T.DOUBLE) and target is _T.NUMERIC:
-        return _double_to_numeric
+        return double_to_numeric
     if source in _INTEGERS and target in _OBJECT_IDS:
         return _to_object_id
     if source is target is _T.NUMERIC:
         return narrowed
     if target in _INTEGERS and source in (_T.REAL, _T.DOUBLE, _T.NUMERIC):
-        return _to_integer
+        return to_integer
     if (source, target) == (_T.DOUBLE, _T.REAL):
-        return _double_to_real
+        return double_to_real
     if source is _T.NUMERIC and target in (_T.REAL, _T.DOUBLE):
-        return _numeric_to_double
-    return _native
+        return numeric_to_double
+    return native_cast
 
 
 def _to_object_id(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
@@ -269,43 +274,12 @@ def _to_object_id(engine: str, sql: str, source: ScalarType, target: ScalarType)
     return f"(CASE WHEN {number} NOT BETWEEN 0 AND 4294967295 THEN CAST({beyond} AS BIGINT) ELSE {number} END)"
 
 
-def _native(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
-    return f"CAST({sql} AS {type_sql(engine, target)})"
-
-
-def _to_integer(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
-    if engine == "spark":
-        sql = f"round({sql}, 0)" if source.name is _T.NUMERIC else f"rint({sql})"
-    return _native(engine, sql, source, target)
-
-
-def _numeric_to_double(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
-    """The nearest double. DuckDB divides two doubles instead, unless it reads the digits."""
-    return _native(engine, f"CAST({sql} AS VARCHAR)" if engine == "duckdb" else sql, source, target)
-
-
-def _double_to_real(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
-    """DuckDB sees for itself that a number is too large."""
-    if engine == "duckdb":
-        return _native(engine, sql, source, target)
-    return with_value(
-        engine, sql, within_range(engine, f"CAST(v AS {type_sql(engine, target)})", "v")
-    )
-
-
-def _double_to_numeric(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
-    if target.is_unconstrained:
-        return of_float(engine, sql, source, target)
-    scale = parameters(target)[1]
-    return _native(engine, scaled(engine, unscaled(engine, sql, scale), scale), source, target)
-
-
 def _to_text(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
     if source.is_float:
-        return _float_to_text(engine, sql)
+        return float_to_text(engine, sql)
     if source.name is _T.INTERVAL:
         return interval_to_text(engine, sql)
-    text = _native(engine, sql, source, target)
+    text = native_cast(engine, sql, source, target)
     match source.name:
         case _T.BYTEA:
             return f"({string(engine, chr(92) + 'x')} || lower(hex({sql})))"
@@ -327,16 +301,6 @@ def _moment_text(engine: str, sql: str, text: str, zone: str) -> str:
     return (
         f"(CASE WHEN {is_before} THEN {before_christ} || '{zone} BC' ELSE {text} || '{zone}' END)"
     )
-
-
-def _float_to_text(engine: str, sql: str) -> str:
-    if engine == "spark":
-        raise UnsupportedSql("the text of a floating-point number is not computed by Spark")
-    named = (
-        f"WHEN isnan({sql}) THEN 'NaN' WHEN isinf({sql}) THEN CASE WHEN {sql} > 0 THEN "
-        "'Infinity' ELSE '-Infinity' END"
-    )
-    return f"(CASE {named} ELSE regexp_replace(CAST({sql} AS VARCHAR), '\\.0$', '') END)"
 
 
 def _to_textual(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
@@ -508,4 +472,4 @@ def _from_document(engine: str, sql: str, source: ScalarType, target: ScalarType
     text = scalar_text(engine, sql, target)
     if target.name is _T.NUMERIC:
         return with_value(engine, text, read_text(engine, "v", TEXT, target))
-    return _native(engine, text, TEXT, target)
+    return native_cast(engine, text, TEXT, target)
