@@ -44,6 +44,17 @@ def test_computed_names_of_relations_may_be_quoted(
 
 
 def test_an_interval_of_some_fields_is_refused(ours: psycopg.Connection) -> None:
-    for type in ("year to month", "second", "year"):
+    for type in ("year to month", "second", "year", "(3)"):
         with pytest.raises(psycopg.errors.FeatureNotSupported, match="interval"):
             ours.execute(f"CREATE TABLE t (a interval {type})")
+
+
+def test_an_interval_of_six_digits_is_an_interval(
+    ours: psycopg.Connection, theirs: psycopg.Connection
+) -> None:
+    statements = """
+        CREATE TABLE t (a interval(6));
+        INSERT INTO t VALUES ('1.123456 sec') RETURNING a;
+        DROP TABLE t
+    """
+    assert_same_answers(ours, theirs, statements, messages=())

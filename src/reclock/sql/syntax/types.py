@@ -99,12 +99,21 @@ class TypeParser(PlacedParser):
         return kind
 
 
+def _drop_full_precision(interval: exp.DataType) -> None:
+    """Microseconds are all that an interval has: ``interval(6)`` is ``interval``."""
+    digits = [size.this.name for size in interval.expressions]
+    if len(digits) == 1 and digits[0].isdigit() and int(digits[0][:3]) >= 6:
+        interval.set("expressions", None)
+
+
 def _in_catalog(kind: exp.Expr | None) -> exp.Expr | None:
     """The type that ``pg_catalog.int4`` or ``_int4`` means; any other type as it is."""
     if not isinstance(kind, exp.DataType):
         return kind
     if kind.this == exp.DType.ARRAY:
         kind.set("expressions", [_in_catalog(element) for element in kind.expressions])
+    if kind.this == exp.DType.INTERVAL:
+        _drop_full_precision(kind)
     if kind.this != exp.DType.USERDEFINED:
         return kind
     written = kind.args.get("kind")
