@@ -91,7 +91,7 @@ class TestTransactions:
         assert state.commit_transaction(tx) == state.upper
         assert stored(place) == before
 
-    def test_who_loses_the_race_has_caught_up_and_can_decide_again(
+    def test_the_loser_of_a_race_has_caught_up_and_can_decide_again(
         self, place: CatalogPlace
     ) -> None:
         first, second = opened(place), joined(place)

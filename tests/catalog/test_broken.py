@@ -224,7 +224,7 @@ def test_tables_that_contradict_each_other_are_told(
 @pytest.mark.parametrize(
     "damage", [OBJECTS["a kind is unknown"], OBJECTS["a field has a wrong type"]]
 )
-def test_who_follows_meets_the_damage_and_keeps_what_it_has(
+def test_a_follower_reports_the_damage_and_keeps_its_snapshot(
     place: CatalogPlace, damage: Damage
 ) -> None:
     state = joined(place)

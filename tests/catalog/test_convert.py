@@ -193,7 +193,7 @@ def test_it_can_be_run_again_and_leaves_the_same(places: Places) -> None:
     ]
 
 
-def test_who_opens_the_source_in_between_fences_the_conversion_and_goes_on(places: Places) -> None:
+def test_a_process_that_opens_the_source_catalog_fences_the_conversion(places: Places) -> None:
     populated(places.source)
 
     def open_then_switch(*leaderships: Leadership) -> None:
@@ -213,7 +213,7 @@ def test_who_opens_the_source_in_between_fences_the_conversion_and_goes_on(place
     assert joined(places.target).snapshot().schema_by_name(1, "goes_on") is not None
 
 
-def test_who_opens_the_source_too_late_is_fenced_and_disturbs_nobody(places: Places) -> None:
+def test_a_process_that_opens_the_source_catalog_too_late_is_fenced(places: Places) -> None:
     """It looked up which catalog is in force before the switch."""
     populated(places.source)
     late = places.source.state()

@@ -135,7 +135,7 @@ def test_a_catalog_in_the_lake_outlives_consensus(
         assert reopened.stores.oracle.read_ts("catalog") >= before.upper
 
 
-def test_who_leads_in_the_lake_fences_every_write_to_consensus(
+def test_the_leader_in_the_lake_fences_every_write_to_consensus(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also if it died before consensus knew: whoever joins next tells it."""

@@ -72,7 +72,7 @@ def test_an_epoch_of_unknown_outcome_is_raised_exactly_once(place: CatalogPlace,
     create_schema(state, "raw")
 
 
-def test_who_was_faster_wins_over_a_commit_that_did_not_happen(place: CatalogPlace) -> None:
+def test_a_faster_commit_wins_over_one_that_did_not_happen(place: CatalogPlace) -> None:
     state, other = opened(place), place.state()
     other.join()
     tx = state.transaction()

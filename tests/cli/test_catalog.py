@@ -174,7 +174,7 @@ class TestConvert:
         with pytest.raises(ConfigurationError, match='kept in "persist"'):
             Environment.open(tmp_path)
 
-    def test_who_began_before_and_opens_after_is_told(
+    def test_a_process_that_began_before_and_opens_after_gets_an_error(
         self, live: Environment, tmp_path: Path
     ) -> None:
         """It has looked up where the catalog is kept, then the conversion happens."""

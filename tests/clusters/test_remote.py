@@ -193,7 +193,7 @@ def test_it_is_reached_where_it_says(world: World) -> None:
     assert behind.address == f"grpc+tls://[2001:db8::7]:{behind.port}"
 
 
-def test_who_listens_everywhere_says_where_to_reach_it(
+def test_a_replica_that_listens_on_all_addresses_needs_an_advertised_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RECLOCK_REPLICA_HOST", "::")
@@ -210,7 +210,7 @@ def test_it_does_not_listen_on_another_machines_address(world: World) -> None:
 
 
 @pytest.mark.parametrize("token", ["", TOKEN.upper()])
-def test_who_has_another_token_talks_to_somebody_else(world: World, token: str) -> None:
+def test_another_token_is_another_replica(world: World, token: str) -> None:
     """And does not say its own token to it."""
     with pytest.raises(ReplicaLost, match="lost the replica"):
         world.remote(world.serve(), token=token).running()
@@ -219,9 +219,7 @@ def test_who_has_another_token_talks_to_somebody_else(world: World, token: str) 
 @pytest.mark.parametrize(
     "header", [b"", b"Bearer ", b"Bearer " + TOKEN.upper().encode(), TOKEN.encode()]
 )
-def test_who_trusts_the_certificate_but_does_not_say_the_token_is_refused(
-    world: World, header: bytes
-) -> None:
+def test_a_client_with_the_certificate_and_no_token_is_refused(world: World, header: bytes) -> None:
     client = flight.connect(
         world.serve().address, tls_root_certs=identity(TOKEN).certificate, override_hostname=NAME
     )
@@ -248,7 +246,7 @@ def test_a_peek_is_cancelled_from_afar(world: World) -> None:
         list(batches)
 
 
-def test_who_is_gone_is_lost(world: World) -> None:
+def test_a_replica_that_is_gone_is_lost(world: World) -> None:
     server = world.serve()
     remote = world.remote(server)
     server.shutdown()
@@ -258,7 +256,7 @@ def test_who_is_gone_is_lost(world: World) -> None:
         remote.peek(world.peek("SELECT a FROM t"))
 
 
-def test_who_gives_no_sign_of_life_is_left(world: World) -> None:
+def test_a_replica_without_a_sign_of_life_is_lost(world: World) -> None:
     """And what it computes ends, though it has no batch to give at which it would see that."""
     lives = threading.Event()
     lives.set()

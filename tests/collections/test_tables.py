@@ -170,7 +170,7 @@ def test_of_a_batch_whoever_reads_what_one_before_it_writes_is_refused() -> None
     ]
 
 
-def test_who_read_by_keys_conflicts_with_writes_of_those_rows_alone(opened: Opened) -> None:
+def test_a_reader_by_keys_conflicts_with_writes_of_those_rows_alone(opened: Opened) -> None:
     tables, _, oracle = opened
     write(tables, a={("x", 1): 1, ("y", 2): 1})
 

@@ -98,7 +98,7 @@ def test_many_rows_wait_in_files_until_they_were_taken(
     assert not waiting(tmp_path)
 
 
-def test_who_stops_reading_leaves_no_file(
+def test_a_reader_that_stops_leaves_no_file(
     spark: SparkSession, rows_of: RowsOf, tmp_path: Path
 ) -> None:
     batches = rows_of(spark.range(0, PARTITIONS * EACH, 1, PARTITIONS))

@@ -59,7 +59,7 @@ def test_taking_renews_the_lease_before_it_is_over(clock, seat) -> None:
         clock.advance(LEASE_MS // 2)
 
 
-def test_who_slept_over_its_lease_goes_on_if_nobody_led_meanwhile(clock, seat) -> None:
+def test_a_leader_that_slept_over_its_lease_goes_on_if_nobody_led_meanwhile(clock, seat) -> None:
     first, second = seat("a"), seat("b")
     term = first.take()
     clock.advance(LEASE_MS)

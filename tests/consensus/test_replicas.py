@@ -67,7 +67,7 @@ def test_it_can_be_asked_from_its_announcement_on_while_it_beats(world: World) -
     assert world.replicas.of_cluster(CLUSTER + 1) == []
 
 
-def test_who_is_superseded_or_forgotten_learns_it(world: World) -> None:
+def test_a_superseded_or_forgotten_replica_learns_it(world: World) -> None:
     first = begun(world)
     second = begun(world, supersede=True)
     assert world.replicas.token(REPLICA, second)
@@ -104,7 +104,7 @@ def test_each_incarnation_has_a_token_that_is_not_shown(world: World) -> None:
     assert all(len(token) >= 32 for token in tokens)
 
 
-def test_who_is_fenced_registers_nothing(world: World) -> None:
+def test_a_fenced_process_registers_nothing(world: World) -> None:
     incarnation = begun(world)
     world.consensus.transact(
         lambda connection: fence.advance(connection, Leadership(epoch=3, deploy_generation=0))

@@ -30,7 +30,7 @@ def wrong() -> str:
 
 
 def nothing() -> None:
-    """Who waits has all the time."""
+    """The pause of a caller without a timeout."""
 
 
 def test_another_is_asked_beside_one_that_hangs_and_the_late_answer_is_disposed_of() -> None:
@@ -66,7 +66,7 @@ def test_an_error_that_is_an_answer_ends_it() -> None:
         )
 
 
-def test_who_waits_can_be_interrupted_though_all_hang() -> None:
+def test_a_waiting_caller_can_be_interrupted_while_all_replicas_hang() -> None:
     hangs = Hangs()
 
     def cancel() -> None:

@@ -54,7 +54,7 @@ class NeverUp:
         return ended
 
 
-def test_who_waits_in_vain_is_told_of_each_replica_why_it_is_not_there(tmp_path: Path) -> None:
+def test_the_error_of_a_wait_says_why_each_replica_is_absent(tmp_path: Path) -> None:
     with Environment.initialise(tmp_path) as environment:
         orchestrator = environment.control_plane.orchestrator = NeverUp()
         session = Session(environment)

@@ -50,7 +50,7 @@ def test_of_a_dropped_cluster_nothing_stays() -> None:
     ) == ReplicaChanges((), (1, 2))
 
 
-def test_who_does_not_come_up_is_started_after_longer_and_longer() -> None:
+def test_a_replica_that_does_not_start_is_retried_after_growing_delays() -> None:
     restarts = RestartBackoff()
     assert restarts.may_start(1, 0)
     pauses = []

@@ -344,7 +344,7 @@ def each_statement_reads_at_its_own_time() -> None:
 
 @planted
 def log_is_trimmed_before_it_is_applied() -> None:
-    """Who is killed in between has lost it."""
+    """A process that is killed in between has lost the writes."""
     apply = Tables._apply
 
     def trimming(self: Tables, collection: Collection, writes: Sequence[PendingWrite]) -> Timestamp:

@@ -1,4 +1,4 @@
-"""Who is there and what they execute, as clients of PostgreSQL ask it; and ending that."""
+"""The sessions and their statements, as PostgreSQL's clients ask for them, and ending them."""
 
 from __future__ import annotations
 

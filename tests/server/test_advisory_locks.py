@@ -85,7 +85,7 @@ def test_locks_behave_as_in_postgres(
             assert (statement, answer(sessions[number], statement)) == (statement, expected)
 
 
-def test_who_waits_gets_the_lock_when_the_session_that_has_it_ends(sql_server: SqlServer) -> None:
+def test_a_waiting_session_gets_the_lock_when_its_owner_ends(sql_server: SqlServer) -> None:
     with sql_server.connect() as waiting:
         holder = sql_server.connect()
         holder.execute("SELECT pg_advisory_lock(%s)", (2**40,))

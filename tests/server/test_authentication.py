@@ -48,7 +48,7 @@ def test_the_right_password_alone_gets_in() -> None:
             converse(Scram("u", verifier, b"secret"), wrong)
 
 
-def test_who_is_not_there_goes_the_same_way_to_a_refusal() -> None:
+def test_an_unknown_role_is_refused_by_the_same_messages() -> None:
     def salt(user: str) -> str:
         return Scram(user, None, b"secret").first(first("n,,n=,r=abc")).decode().split(",")[1]
 

@@ -268,7 +268,7 @@ def test_psql(sql_server: SqlServer) -> None:
     assert (process.stdout, process.stderr) == ("3|number 3\n16.0\n", "")
 
 
-def test_who_may_not_come_in(sql_server: SqlServer) -> None:
+def test_refused_connections(sql_server: SqlServer) -> None:
     for more, message in (
         ({"user": "ghost", "password": "x"}, 'password authentication failed for user "ghost"'),
         ({"dbname": "nowhere"}, 'database "nowhere" does not exist'),

@@ -238,7 +238,7 @@ def test_a_sink_holds_its_input_from_its_progress_on_until_it_is_dropped(world: 
         emit(world, "k")
 
 
-def test_who_compacts_meanwhile_goes_first_and_hurts_nothing(
+def test_a_concurrent_compaction_goes_first_and_loses_nothing(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.sql("CREATE TABLE t (a int)")
@@ -260,7 +260,7 @@ def test_who_compacts_meanwhile_goes_first_and_hurts_nothing(
     assert delta_rows(world.home / "sinks" / "t") == Counter({(0,): 1, (2,): 1})
 
 
-def test_who_changes_rows_meanwhile_is_noticed_before_the_commit(
+def test_a_concurrent_change_of_rows_is_noticed_before_the_commit(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.sql("CREATE TABLE t (a int)")

@@ -115,7 +115,7 @@ def test_a_catalog_whose_newest_entry_is_gone_is_not_opened(persisted: Path, ope
         opening(persisted)
 
 
-def test_who_accepts_the_loss_of_a_catalog_entry_gets_no_lost_rows(persisted: Path) -> None:
+def test_accepting_the_loss_of_a_catalog_entry_brings_back_no_rows(persisted: Path) -> None:
     newest_catalog_entry(persisted).unlink()
     with Environment.initialise(persisted, accept_loss=True) as environment:
         sql(environment, "CREATE TABLE v (a int)")

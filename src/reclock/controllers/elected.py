@@ -178,7 +178,7 @@ class ElectedController(Controller):
         self.wake()
 
     def leader(self) -> str | None:
-        """Who leads, as one read says; None if nobody does."""
+        """The actor that leads, as one read finds; None if none does."""
         return self._seat.look().leader
 
     @property

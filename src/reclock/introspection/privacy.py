@@ -1,5 +1,5 @@
-"""Who sees what a session executes: superusers, its role, and the members of that, as in
-PostgreSQL."""
+"""The roles that see the statements of a session, as in PostgreSQL: superusers, its role, and the
+members of that."""
 
 from __future__ import annotations
 
