@@ -69,7 +69,8 @@ def _definition(facts: ConstraintFacts) -> tuple[str, str]:
         return f"CHECK (({facts.condition})){unchecked}", ""
     kind = "PRIMARY KEY" if facts.type == "p" else "UNIQUE"
     nulls = " NULLS NOT DISTINCT" if facts.are_nulls_equal else ""
-    return f"{kind}{nulls} ({facts.key}){deferrable}", ""
+    included = f" INCLUDE ({', '.join(facts.included_names)})" if facts.included else ""
+    return f"{kind}{nulls} ({facts.key}){included}{deferrable}", ""
 
 
 def _constraint_columns(state: CatalogState) -> Rows:

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from zoneinfo import ZoneInfo
 
 from reclock.algebra.ids import GlobalId
+from reclock.algebra.index_keys import COLLATION_OIDS, KeyOrder
 from reclock.algebra.object_ids import (
     declared_type_modifier,
     declared_type_oid,
@@ -143,77 +145,86 @@ def _columns(state: CatalogState) -> Rows:
             oid, modifier = declared_type_oid(column), declared_type_modifier(column)
             yield object_oid(composite.id), position, field.name, oid, modifier, False, None, ""
     for id_, facts in state.indexes.items():
-        for position, column in enumerate((part.column for part in facts.key), 1):
-            yield (
-                object_oid(id_),
-                position,
-                column.name,
-                declared_type_oid(column),
-                declared_type_modifier(column),
-                False,
-                None,
-                "",
-            )
+        parts = (*facts.key, *facts.included)
+        for position, column in enumerate((part.column for part in parts), 1):
+            yield _index_column(object_oid(id_), position, column)
     for id_, constraints in state.constraints().items():
         for constraint in constraints:
-            if constraint.has_index:
-                for position, constrained in enumerate(constraint.positions, 1):
-                    if not constrained:  # an expression
-                        continue
+            positions = (*constraint.positions, *constraint.included)
+            for position, constrained in enumerate(positions if constraint.has_index else (), 1):
+                if constrained:  # no expression
                     column = state.descs[id_].columns[constrained - 1]
-                    yield (
-                        constraint.oid,
-                        position,
-                        column.name,
-                        declared_type_oid(column),
-                        declared_type_modifier(column),
-                        False,
-                        None,
-                        "",
-                    )
+                    yield _index_column(constraint.oid, position, column)
+
+
+def _index_column(oid: int, position: int, column: Column) -> tuple[object, ...]:
+    type, modifier = declared_type_oid(column), declared_type_modifier(column)
+    return oid, position, column.name, type, modifier, False, None, ""
 
 
 def _indexes(state: CatalogState) -> Rows:
     for id_, facts in state.indexes.items():
-        positions = tuple(0 if part.position is None else part.position + 1 for part in facts.key)
         expressions = ", ".join(part.sql for part in facts.key if part.position is None) or None
-        parts = tuple(part.sql for part in facts.key)
-        options = (0,) * len(positions)
-        is_view_default, traits = facts.is_view_default, (False, False, False, True)
+        parts = (*facts.key, *facts.included)
         yield (
             object_oid(id_),
             object_oid(facts.on_id),
-            positions,
-            options,
-            ", ".join(parts),
-            parts,
+            tuple(0 if part.position is None else part.position + 1 for part in parts),
+            *_orders([part.column for part in facts.key], [part.order for part in facts.key]),
+            _elements([part.sql for part in facts.key], [part.order for part in facts.key]),
+            tuple(part.sql for part in parts),
             expressions,
-            is_view_default,
-            *traits,
+            facts.is_view_default,
+            facts.is_unique,
+            False,
+            False,
+            True,
             None,
+            len(facts.key),
         )
     for id_, constraints in state.constraints().items():
         for constraint in constraints:
-            if constraint.has_index:
-                options = (0,) * len(constraint.positions)
-                traits = (
-                    True,
-                    constraint.type == "p",
-                    constraint.are_nulls_equal,
-                    not constraint.is_deferrable,
-                )
-                yield (
-                    constraint.oid,
-                    object_oid(id_),
-                    constraint.positions,
-                    options,
-                    constraint.key,
-                    constraint.parts,
-                    constraint.expressions,
-                    False,
-                    *traits,
-                    constraint.predicate,
-                )
+            if not constraint.has_index:
+                continue
+            columns = state.descs[id_].columns
+            keyed = [columns[place - 1] if place else None for place in constraint.positions]
+            yield (
+                constraint.oid,
+                object_oid(id_),
+                (*constraint.positions, *constraint.included),
+                *_orders(keyed, constraint.orders),
+                _elements(constraint.parts, constraint.orders),
+                (*constraint.parts, *constraint.included_names),
+                constraint.expressions,
+                False,
+                True,
+                constraint.type == "p",
+                constraint.are_nulls_equal,
+                not constraint.is_deferrable,
+                constraint.predicate,
+                len(constraint.positions),
+            )
+
+
+_TEXTS = (TypeName.TEXT, TypeName.BPCHAR)
+
+
+def _orders(
+    columns: Sequence[Column | None], orders: Sequence[KeyOrder]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """``indoption`` and ``indcollation`` of an index. A key without a column is an expression whose
+    type is not known here: it is one of texts if it has a collation."""
+    collations = tuple(
+        COLLATION_OIDS[order.collation]
+        if order.collation or (column is not None and column.type.base.name in _TEXTS)
+        else 0
+        for column, order in zip(columns, orders, strict=True)
+    )
+    return tuple(order.option for order in orders), collations
+
+
+def _elements(keys: Sequence[str], orders: Sequence[KeyOrder]) -> str:
+    return ", ".join(f"{key} {order.sql}".rstrip() for key, order in zip(keys, orders, strict=True))
 
 
 def _sequences(state: SystemState) -> Rows:
@@ -376,6 +387,7 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
             on_oid=OID,
             positions=array(SMALLINT),
             options=array(SMALLINT),
+            collations=array(OID),
             key=TEXT,
             parts=array(TEXT),
             expressions=TEXT,
@@ -385,6 +397,7 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
             are_nulls_equal=BOOLEAN,
             is_immediate=BOOLEAN,
             predicate=TEXT,
+            key_count=SMALLINT,
         ),
         catalog_rows=_indexes,
     ),

@@ -9,7 +9,7 @@ from typing import Any
 
 from reclock.algebra.defined_types import DefinedName, EnumType
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.index_keys import KeyPart
+from reclock.algebra.index_keys import KeyOrder, KeyPart
 from reclock.algebra.relations import Column, RelationDesc, ScalarType
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.objects import AuditEvent, StorageUsage
@@ -39,6 +39,9 @@ class IndexFacts:
 
     Views of PostgreSQL have none. It is therefore hidden from clients that compare a relation's
     indexes with those that they created."""
+    included: tuple[KeyPart, ...] = ()
+    """The columns of INCLUDE."""
+    is_unique: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,12 @@ class ConstraintFacts:
     predicate: str | None = None
     """The condition of a unique index, as SQL."""
     comment: str | None = None
+    orders: tuple[KeyOrder, ...] = ()
+    """Of each key of an index."""
+    included: tuple[int, ...] = ()
+    """The positions of the columns of INCLUDE."""
+    included_names: tuple[str, ...] = ()
+    """These columns, as SQL."""
 
     @property
     def key(self) -> str:

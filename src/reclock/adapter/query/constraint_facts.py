@@ -72,6 +72,9 @@ def _facts(
             or None,
             f"({to_sql(constraint.predicate)})" if constraint.predicate is not None else None,
             constraint.comment,
+            constraint.orders,
+            _positions(entry, constraint.included),
+            tuple(map(quote, constraint.included)),
         )
 
 

@@ -148,8 +148,9 @@ def _state(
 def _index_facts(index: IndexEntry, catalog: PlannerCatalog) -> IndexFacts:
     relation = catalog.entry(index.on)
     is_of_view = relation is not None and relation.type is ItemType.VIEW
+    is_view_default = is_of_view and is_default_name(index.name.item)
     return IndexFacts(
-        index.on, index.cluster_id, index.key, is_of_view and is_default_name(index.name.item)
+        index.on, index.cluster_id, index.key, is_view_default, index.included, index.is_unique
     )
 
 

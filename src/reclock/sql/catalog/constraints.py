@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from reclock.algebra.index_keys import KeyOrder
+
 
 class ConstraintKind(StrEnum):
     PRIMARY_KEY = "PRIMARY KEY"
@@ -46,6 +48,10 @@ class Constraint:
     is_valid: bool = True
     """Whether the rows that were there before the constraint were checked."""
     comment: str | None = field(default=None, compare=False)
+    orders: tuple[KeyOrder, ...] = ()
+    """Those of the keys of an index."""
+    included: tuple[str, ...] = ()
+    """The columns of INCLUDE."""
 
     @property
     def is_key(self) -> bool:

@@ -105,6 +105,10 @@ class IndexEntry:
     create_sql: str
     type: ItemType = ItemType.INDEX
     types: frozenset[GlobalId] = frozenset()
+    included: tuple[KeyPart, ...] = ()
+    """The columns of INCLUDE, for clients. An index has all columns of its relation."""
+    is_unique: bool = False
+    """Whether it was declared so, on a view with at most one row for each key."""
 
     @property
     def depends_on(self) -> frozenset[GlobalId]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
-from reclock.algebra.index_keys import EXPRESSION, KeyPart
+from reclock.algebra.index_keys import DEFAULT_ORDER, EXPRESSION, KeyOrder, KeyPart
 from reclock.algebra.relations import BOOLEAN, RelationDesc
 from reclock.errors import DuplicateColumn, UnknownColumn
 from reclock.plan.build import compute
@@ -25,10 +26,13 @@ from reclock.sql.syntax.dialect import to_sql
 
 
 def index_key(
-    written: Sequence[exp.Expr], desc: RelationDesc, on: QualifiedName
+    written: Sequence[exp.Expr],
+    desc: RelationDesc,
+    on: QualifiedName,
+    orders: Sequence[KeyOrder] = (),
 ) -> tuple[KeyPart, ...]:
-    """The key's columns and expressions. Raises ``UnknownColumn``, ``DuplicateColumn``, and errors
-    of the expressions."""
+    """The key's columns and expressions, with the ``orders`` of each. Raises ``UnknownColumn``,
+    ``DuplicateColumn``, and errors of the expressions."""
     parts = [
         _column(fold(node), desc)
         if isinstance(node, exp.Identifier)
@@ -36,7 +40,13 @@ def index_key(
         for node in written
     ]
     column_positions([part.column.name for part in parts if part.position is not None], desc)
-    return tuple(parts)
+    orders = orders or [DEFAULT_ORDER] * len(parts)
+    return tuple(replace(part, order=order) for part, order in zip(parts, orders, strict=True))
+
+
+def included(written: Sequence[exp.Identifier], desc: RelationDesc) -> tuple[KeyPart, ...]:
+    """The columns of INCLUDE. Raises ``UnknownColumn``."""
+    return tuple(_column(fold(name), desc) for name in written)
 
 
 def index_predicate(written: exp.Expr, desc: RelationDesc, on: QualifiedName) -> Scalar:

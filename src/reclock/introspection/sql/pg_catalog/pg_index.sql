@@ -2,7 +2,7 @@ SELECT
   oid,  -- indexrelid! oid
   on_oid,  -- indrelid oid
   cardinality(positions),  -- indnatts smallint
-  cardinality(positions),  -- indnkeyatts smallint
+  key_count,  -- indnkeyatts smallint
   is_unique,  -- indisunique boolean
   are_nulls_equal,  -- indnullsnotdistinct boolean
   is_primary,  -- indisprimary boolean
@@ -13,8 +13,8 @@ SELECT
   TRUE,  -- indisready boolean
   FALSE,  -- indisreplident boolean
   positions,  -- indkey int2vector
-  options,  -- indcollation oidvector
-  options,  -- indclass oidvector
+  collations,  -- indcollation oidvector
+  array_fill(0, ARRAY[key_count::int]),  -- indclass oidvector
   options,  -- indoption int2vector
   expressions,  -- indexprs text
   predicate  -- indpred text

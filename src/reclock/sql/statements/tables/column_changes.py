@@ -127,7 +127,7 @@ def check_assignable(desc: RelationDesc, old: Column, new: Column) -> None:
 
 def constrained_columns(constraint: TableConstraint) -> set[str]:
     """The columns of its table that the constraint names."""
-    columns = constraint.args.get("columns") or ()
+    columns = [*(constraint.args.get("columns") or ()), *(constraint.args.get("include") or ())]
     used = [column for part in expressions_of(constraint) for column in part.find_all(exp.Column)]
     return {*map(fold, columns), *(fold(column.this) for column in used)}
 
@@ -136,7 +136,7 @@ def rename_in_constraint(
     constraint: TableConstraint, table: QualifiedName, old: str, new: str
 ) -> None:
     """Rename a column in a constraint of its ``table``."""
-    names = list(constraint.args.get("columns") or ())
+    names = [*(constraint.args.get("columns") or ()), *(constraint.args.get("include") or ())]
     for part in expressions_of(constraint):
         names += [column.this for column in part.find_all(exp.Column)]
     target = constraint.args.get("target")

@@ -10,14 +10,20 @@ from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.errors import UnsupportedSql
+from reclock.sql.syntax.index_elements import (
+    included_columns,
+    index_elements,
+    write_elements,
+)
 from reclock.sql.syntax.parser import StatementParser
-from reclock.sql.syntax.writing import clause, generates, joined, list_clause, listed, when
+from reclock.sql.syntax.writing import clause, generates, joined, list_clause, when
 
 
 class TableConstraint(exp.Expression):
     """``this`` is the name, if one is written, and ``kind`` is ``PRIMARY KEY``, ``UNIQUE``, ``UNIQUE
     INDEX``, ``FOREIGN KEY`` or ``CHECK``. A unique index has ``keys``, which are expressions, and
-    perhaps ``where``. ``is_index`` marks a ``UNIQUE`` that CREATE UNIQUE INDEX made.
+    perhaps ``where``. ``is_index`` marks a ``UNIQUE`` that CREATE UNIQUE INDEX made; such
+    an index may have ``orders``, and any key ``include``.
 
     The constraint of a column is parsed to that of the table with this one column. ``on_delete``,
     ``on_update``, ``match`` and ``deferrable`` are words as written, upper case. ``comment`` is a
@@ -29,6 +35,8 @@ class TableConstraint(exp.Expression):
         "kind": True,
         "columns": False,
         "keys": False,
+        "orders": False,
+        "include": False,
         "where": False,
         "are_nulls_equal": False,
         "is_index": False,
@@ -110,26 +118,41 @@ def column_constraint(
         are_nulls_equal = kind == "UNIQUE" and parser.accept("NULLS", "NOT", "DISTINCT")
         if kind == "UNIQUE" and not are_nulls_equal:
             parser.accept("NULLS", "DISTINCT")
-        columns = (
-            [column.copy()] if column is not None else parser.wrapped_list(StatementParser.name)
-        )
+        columns, orders = ([column.copy()], None) if column is not None else _columns(parser)
         constraint = TableConstraint(
-            this=name, kind=kind, columns=columns, are_nulls_equal=are_nulls_equal
+            this=name, kind=kind, columns=columns, are_nulls_equal=are_nulls_equal, orders=orders
         )
+        constraint.set("include", None if column is not None else included_columns(parser))
         if kind == "UNIQUE" and column is None and parser.accept("AS", "INDEX"):
             constraint.set("is_index", True)
+        elif orders is not None:
+            parser.raise_error("Expected AS INDEX")
         return _attributes(parser, constraint)
     return None
 
 
+def _columns(parser: StatementParser) -> tuple[list[exp.Identifier], str | None]:
+    """The columns of a key, with the orders of an index."""
+    start = parser.token
+    columns, orders = index_elements(parser)
+    names = [column for column in columns if isinstance(column, exp.Identifier)]
+    if len(names) != len(columns):
+        parser.reject("a key has columns alone", start)
+    return names, orders
+
+
 def _unique_index(parser: StatementParser, name: exp.Identifier | None) -> TableConstraint:
     are_nulls_equal = parser.accept("NULLS", "NOT", "DISTINCT")
+    elements, orders = index_elements(parser)
+    keys = [exp.column(key) if isinstance(key, exp.Identifier) else key for key in elements]
     constraint = TableConstraint(
         this=name,
         kind="UNIQUE INDEX",
-        keys=parser.wrapped_list(StatementParser.value),
+        keys=keys,
+        orders=orders,
         are_nulls_equal=are_nulls_equal,
     )
+    constraint.set("include", included_columns(parser))
     if parser.accept_token(TokenType.WHERE):
         constraint.set("where", parser.wrapped(StatementParser.value))
     return _attributes(parser, constraint)
@@ -196,11 +219,12 @@ def _attributes(parser: StatementParser, constraint: TableConstraint) -> TableCo
 def _write_table_constraint(write: Generator, node: exp.Expression) -> str:
     words = (clause(write, keyword, node, name) for keyword, name in _FOREIGN_KEY_WORDS)
     target_columns = list_clause(write, "", node, "target_columns")
+    check, keys = write.sql(node, "check"), "keys" if node.args.get("keys") else "columns"
     return joined(
         clause(write, "CONSTRAINT", node, "this"),
         node.args["kind"],
         when(node, "are_nulls_equal", "NULLS NOT DISTINCT"),
-        f"({write.sql(node, 'check') or listed(write, node, 'keys') or listed(write, node, 'columns')})",
+        f"({check})" if check else write_elements(write, node, keys),
         when(node, "is_index", "AS INDEX"),
         f"WHERE ({write.sql(node, 'where')})" if node.args.get("where") is not None else "",
         joined(clause(write, "REFERENCES", node, "target"), target_columns, *words),

@@ -26,7 +26,7 @@ from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, nearest, parts
 from reclock.sql.parameters import NO_PARAMETERS
 from reclock.sql.queries.check_conditions import planned_condition
-from reclock.sql.queries.index_keys import index_key, index_predicate
+from reclock.sql.queries.index_keys import included, index_key, index_predicate
 from reclock.sql.queries.limits import NoSubqueries
 from reclock.sql.queries.output_names import UNNAMED, output_name
 from reclock.sql.queries.planned import TypedExpr
@@ -34,6 +34,7 @@ from reclock.sql.queries.scope import Scope
 from reclock.sql.statements.sources.syntax import CreateSourceStatement
 from reclock.sql.statements.tables.constraints_syntax import TableConstraint, expressions_of
 from reclock.sql.statements.tables.syntax import CreateTableStatement
+from reclock.sql.syntax.index_elements import key_orders
 
 _NAME_ENDINGS = {
     "PRIMARY KEY": "pkey",
@@ -88,6 +89,8 @@ def _declared(node: TableConstraint) -> Constraint:
         is_enforced=not arguments.get("is_not_enforced"),
         is_valid=not arguments.get("is_not_valid"),
         comment=node.text("comment") or None,
+        orders=key_orders(node, len(arguments.get("keys") or columns)),
+        included=tuple(fold(column) for column in arguments.get("include") or ()),
     )
 
 
@@ -148,6 +151,7 @@ def _check_columns(constraint: TableConstraint, desc: RelationDesc) -> None:
     names = [fold(column) for column in constraint.args.get("columns") or ()]
     is_key = constraint.args["kind"] in ("PRIMARY KEY", "UNIQUE")
     _check_exist(names, desc, is_key=is_key)
+    included(constraint.args.get("include") or (), desc)
     for i, column in enumerate(names):
         if column in names[:i] and constraint.args["kind"] != "FOREIGN KEY":
             kind = constraint.args["kind"].lower()
@@ -364,6 +368,8 @@ def _generated_names(constraint: TableConstraint, table: str) -> Iterator[str]:
     elif kind == "UNIQUE INDEX":
         names = [output_name(key) for key in constraint.args["keys"]]
         columns = ["expr" if name == UNNAMED else name for name in names]
+    if kind in ("UNIQUE", "UNIQUE INDEX"):
+        columns += [fold(column) for column in constraint.args.get("include") or ()]
     elif kind == "CHECK":
         used = {fold(column.this) for column in constraint.args["check"].find_all(exp.Column)}
         columns = sorted(used) if len(used) == 1 else []

@@ -9,7 +9,7 @@ from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.sql.statements.tables.assignments_syntax import assignments
-from reclock.sql.statements.views.syntax import index_element
+from reclock.sql.syntax.index_elements import index_key
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.writing import clause, generates, joined, list_clause, listed
 
@@ -37,7 +37,7 @@ def on_conflict(parser: StatementParser) -> OnConflict | None:
     if parser.accept("ON", "CONSTRAINT"):
         constraint = parser.name()
     elif parser.sees_token(TokenType.L_PAREN):
-        columns = parser.wrapped_list(index_element)
+        columns = parser.wrapped_list(index_key)
         if parser.accept_token(TokenType.WHERE):
             of_rows = parser.value()
     parser.expect("DO")

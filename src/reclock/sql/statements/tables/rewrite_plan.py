@@ -144,7 +144,7 @@ class Dependents:
     # --- indexes ---
 
     def _follow_index(self, index: IndexEntry, node: Statement) -> None:
-        names: list[exp.Identifier] = []
+        names: list[exp.Identifier] = list(node.args.get("include") or ())
         for key in node.args["keys"]:
             is_column = isinstance(key, exp.Identifier)
             names += [key] if is_column else [column.this for column in key.find_all(exp.Column)]

@@ -12,7 +12,7 @@ from reclock.errors import InvalidConstraint, UnsupportedSql
 from reclock.sql.catalog.constraints import ConstraintKind
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, parts
+from reclock.sql.names import QualifiedName, SessionNames, fold, identifier
 from reclock.sql.planning.registry import Skipped
 from reclock.sql.queries.output_names import UNNAMED, output_name
 from reclock.sql.statements.tables.alter_plan import AlterTable, alter_table
@@ -33,12 +33,6 @@ def add_unique_index(
     if node.args.get("method") is not None:
         method = fold(node.args["method"])
         raise UnsupportedSql(f'access method "{method}" does not support unique indexes')
-    relation = catalog.resolve(parts(node.args["on"]), session)
-    if relation.query is not None:
-        raise UnsupportedSql(
-            "a unique index on a view is not supported",
-            hint="leave out UNIQUE; REFRESH MATERIALIZED VIEW CONCURRENTLY needs no index",
-        )
     table = table_named(node.args["on"], catalog, session)
     keys, predicate = node.args["keys"], node.args.get("where")
     if predicate is None and all(isinstance(key, exp.Identifier) for key in keys):
@@ -49,13 +43,19 @@ def add_unique_index(
             for key in keys
         ]
         kind, keyed = ConstraintKind.UNIQUE_INDEX, {"keys": written, "where": predicate}
-    name = fold(node.this) if node.this is not None else _free_name(table, keys)
+    name = (
+        fold(node.this)
+        if node.this is not None
+        else _free_name(table, [*keys, *(node.args.get("include") or ())])
+    )
     if node.args.get("exists") and _has_constraint(table, name):
         return Skipped("CREATE INDEX", f'relation "{name}" already exists, skipping')
     constraint = TableConstraint(
         this=identifier(name),
         kind=str(kind),
         are_nulls_equal=node.args["unique"] == "NULLS NOT DISTINCT",
+        orders=node.args.get("orders"),
+        include=node.args.get("include"),
         **keyed,
     )
     action = AlterTableAction(kind="ADD CONSTRAINT", value=constraint)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
-from reclock.algebra.index_keys import DEFAULT_SUFFIX
+from reclock.algebra.index_keys import DEFAULT_SUFFIX, KeyPart
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.zones import known_session_zone
 from reclock.catalog.objects import Item, ItemType
@@ -43,7 +43,7 @@ from reclock.sql.planning.registry import Skipped, plans, plans_item
 from reclock.sql.queries.casts import reject_words_of_time
 from reclock.sql.queries.columns import check_columns, check_stored
 from reclock.sql.queries.defined_functions import number_names, qualify_names
-from reclock.sql.queries.index_keys import index_key, index_predicate
+from reclock.sql.queries.index_keys import included, index_key, index_predicate
 from reclock.sql.queries.query import definition_context, plan_query
 from reclock.sql.queries.session_views import check_shared, questions
 from reclock.sql.queries.views import expand
@@ -63,6 +63,7 @@ from reclock.sql.statements.views.syntax import (
     RefreshViewStatement,
 )
 from reclock.sql.syntax.consumption import tracked_copy
+from reclock.sql.syntax.index_elements import key_orders
 
 # --- sources ---
 
@@ -185,9 +186,9 @@ def _zone_of(node: CreateViewStatement, session: SessionNames) -> str:
 def create_index(
     node: CreateIndexStatement, catalog: PlannerCatalog, session: SessionNames
 ) -> CreateIndex | AlterTable | Skipped:
-    if node.args.get("unique"):
-        return add_unique_index(node, catalog, session)
     entry = catalog.resolve(parts(node.args["on"]), session)
+    if node.args.get("unique") and entry.query is None:
+        return add_unique_index(node, catalog, session)
     if entry.is_system:
         raise SystemObjectProtected(str(entry.name))
     if entry.query is not None:
@@ -197,6 +198,10 @@ def create_index(
     if not keys:
         return default_index(entry.name, entry.desc, entry.id, cluster, catalog)
     key = index_key(keys, entry.desc, entry.name)
+    if node.args.get("unique"):
+        _check_unique(key, entry)
+    include = node.args.get("include") or []
+    key += included(include, entry.desc)
     predicate, method = node.args.get("where"), node.args.get("method")
     if predicate is not None:
         index_predicate(predicate, entry.desc, entry.name)
@@ -219,8 +224,38 @@ def create_index(
         notices.append(
             f'index "{name.item}" finds rows by equality: there is no access method "{fold(method)}"'
         )
-    index = _index(name, entry.name, entry.desc, entry.id, keys, cluster, catalog)
+    orders = node.args.get("orders")
+    index = _index(
+        name,
+        entry.name,
+        entry.desc,
+        entry.id,
+        keys,
+        cluster,
+        catalog,
+        orders,
+        include,
+        node.args.get("unique"),
+    )
     return replace(index, notices=tuple(notices))
+
+
+def _check_unique(key: Sequence[KeyPart], view: RelationEntry) -> None:
+    """Raises ``UnsupportedSql`` for a unique index on a view that might have rows with one key."""
+    if _is_unique(key, view):
+        return
+    known = f"it is known to be unique by {', '.join(view.desc.key)}" if view.desc.key else ""
+    raise UnsupportedSql(
+        f'view "{view.name.item}" is not known to be unique by this key',
+        hint=known or "leave out UNIQUE; REFRESH MATERIALIZED VIEW CONCURRENTLY needs no index",
+    )
+
+
+def _is_unique(key: Sequence[KeyPart], relation: RelationEntry) -> bool:
+    """Whether at most one row of the relation has each key, by what is known of its query."""
+    names = {part.column.name for part in key if part.position is not None}
+    unique = relation.desc.key
+    return bool(unique) and names.issuperset(unique or ())
 
 
 _OTHER_METHODS = frozenset({"brin", "gin", "gist", "spgist"})
@@ -254,15 +289,21 @@ def _index(
     keys: Sequence[exp.Expr],
     cluster_id: int,
     catalog: PlannerCatalog,
+    orders: str | None = None,
+    include: Sequence[exp.Identifier] = (),
+    unique: str | None = None,
 ) -> CreateIndex:
     check_stored(desc.columns)
     node = CreateIndexStatement(
         this=identifier(name.item),
+        unique=unique,
         cluster=cluster_identifier(catalog.cluster_name(cluster_id)),
         on=on_name.to_table(),
         keys=[
             identifier(fold(key)) if isinstance(key, exp.Identifier) else key.copy() for key in keys
         ],
+        orders=orders,
+        include=[identifier(fold(column)) for column in include] or None,
     )
     return CreateIndex(
         name, definition_text(node), on, on_name, cluster_id, frozenset({on} if on else ())
@@ -360,6 +401,12 @@ def index_entry(
     node: CreateIndexStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog
 ) -> IndexEntry:
     on = catalog.resolve(parts(node.args["on"]), SessionNames())
-    key = index_key(node.args["keys"], on.desc, on.name)
+    keys = node.args["keys"]
+    key = index_key(keys, on.desc, on.name, key_orders(node, len(keys)))
     cluster_id = catalog.cluster_id(fold(node.args["cluster"]))
-    return IndexEntry(item.id, name, on.id, key, cluster_id, item.create_sql or "")
+    entry = IndexEntry(item.id, name, on.id, key, cluster_id, item.create_sql or "")
+    return replace(
+        entry,
+        included=included(node.args.get("include") or (), on.desc),
+        is_unique=node.args.get("unique") is not None and _is_unique(key, on),
+    )

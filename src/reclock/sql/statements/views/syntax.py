@@ -6,14 +6,19 @@ from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.generator import Generator
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import TokenType
 
+from reclock.sql.syntax.index_elements import (
+    included_columns,
+    index_elements,
+    write_elements,
+)
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
 from reclock.sql.syntax.storage_parameters import skip_storage_parameters
 from reclock.sql.syntax.temporary import TEMPORARY, is_temporary, make_temporary
-from reclock.sql.syntax.writing import clause, generates, joined, listed, when, written_as
+from reclock.sql.syntax.writing import clause, generates, joined, when, written_as
 
 
 @written_as(
@@ -38,7 +43,8 @@ class CreateViewStatement(Statement):
 
 class CreateIndexStatement(Statement):
     """Without ``keys`` it is ``CREATE DEFAULT INDEX``. ``unique`` is ``NULLS DISTINCT`` or ``NULLS NOT
-    DISTINCT``. ``method`` is one that finds rows in another way than by equality."""
+    DISTINCT``. ``method`` is one that finds rows in another way than by equality. ``orders`` and
+    ``include`` change nothing here; an index has all columns of its relation."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "this": False,
@@ -47,6 +53,8 @@ class CreateIndexStatement(Statement):
         "on": True,
         "method": False,
         "keys": False,
+        "orders": False,
+        "include": False,
         "where": False,
         "exists": False,
     }
@@ -127,12 +135,11 @@ def create_index(parser: StatementParser) -> CreateIndexStatement:
     method = None
     if parser.accept("USING") and not parser.accept_any(("ARRANGEMENT", "BTREE", "HASH")):
         method = parser.name()
-    keys = parser.wrapped_list(index_element)
-    if parser.accept("INCLUDE"):  # an index has all columns of its relation
-        parser.wrapped_list(StatementParser.name)
+    keys, orders = index_elements(parser)
     statement = CreateIndexStatement(
-        this=name, cluster=cluster, on=on, method=method, keys=keys, exists=exists
+        this=name, cluster=cluster, on=on, method=method, keys=keys, orders=orders, exists=exists
     )
+    statement.set("include", included_columns(parser))
     if "UNIQUE" in parser.phrase:
         statement.set("unique", "NULLS DISTINCT")
         if parser.accept("NULLS", "NOT", "DISTINCT"):
@@ -145,35 +152,6 @@ def create_index(parser: StatementParser) -> CreateIndexStatement:
     if parser.accept_token(TokenType.WHERE):
         statement.set("where", parser.value())
     return statement
-
-
-def index_element(parser: StatementParser) -> exp.Expr:
-    """A name, or an expression. An index finds rows by equality, so the order of its entries and the
-    class of its operators say nothing."""
-    following = parser.next_token
-    is_name = following and (
-        following.token_type in (TokenType.COMMA, TokenType.R_PAREN)
-        or following.text.upper() in ("ASC", "DESC", "NULLS")
-        or _tokens_of_operator_class(parser, 1)
-    )
-    key = parser.name() if is_name else parser.value()
-    for _ in range(_tokens_of_operator_class(parser, 0)):
-        parser.advance()
-    parser.accept_any(("ASC", "DESC"))
-    parser.accept_first("NULLS FIRST", "NULLS LAST")
-    return key
-
-
-def _tokens_of_operator_class(parser: StatementParser, ahead: int) -> int:
-    """The number of tokens of the class of operators that begins so many tokens ahead, also of an
-    extension, and with its schema: ``gin_trgm_ops``, ``public.gin_trgm_ops``."""
-    tokens = parser.tokens[parser.index + ahead : parser.index + ahead + 3]
-    count = 3 if len(tokens) == 3 and tokens[1].token_type is TokenType.DOT else 1
-    return count if tokens[count - 1 : count] and _is_operator_class(tokens[count - 1]) else 0
-
-
-def _is_operator_class(token: Token) -> bool:
-    return token.text.lower().endswith("_ops")
 
 
 @parses("REFRESH")
@@ -205,7 +183,7 @@ def _write_create_index(write: Generator, node: exp.Expression) -> str:
         clause(write, "IN CLUSTER", node, "cluster"),
         f"ON {write.sql(node, 'on')}",
         clause(write, "USING", node, "method"),
-        f"({listed(write, node, 'keys')})" if keys else "",
+        write_elements(write, node, "keys") if keys else "",
         "NULLS NOT DISTINCT" if node.args.get("unique") == "NULLS NOT DISTINCT" else "",
         clause(write, "WHERE", node, "where"),
     )
