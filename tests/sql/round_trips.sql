@@ -349,6 +349,8 @@ UPDATE s.t x SET a = 1
 
 UPDATE t SET a.b = 1, "A"."c d"[2].e = 2, (f[3], g) = (4, 5)
 
+UPDATE t SET j['a'][b + 1] = '1', (j[-1], c) = ('2', 3)
+
 -- WithStatement
 WITH RECURSIVE x (a, b) AS (DELETE FROM t USING u WHERE t.a = u.a RETURNING t.*),
        y AS (INSERT INTO t TABLE x ON CONFLICT DO NOTHING), z AS (SELECT 1 UNION SELECT a FROM x)

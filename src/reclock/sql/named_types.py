@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.object_ids import type_oid
-from reclock.algebra.relations import ScalarType, array, enum
+from reclock.algebra.relations import RecordField, ScalarType, array, enum, record
 from reclock.catalog.objects import ItemType
 from reclock.sql.catalog.definitions import DomainDefinition
 from reclock.sql.catalog.entries import (
@@ -19,6 +19,7 @@ from reclock.sql.catalog.entries import (
     DomainEntry,
     EnumEntry,
     QuarantinedEntry,
+    RelationEntry,
     TypeEntry,
 )
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -33,6 +34,18 @@ class TypeScope:
     catalog: PlannerCatalog
     session: SessionNames
     used: set[GlobalId] = field(default_factory=set)
+    has_row_types: bool = False
+    """Whether the name of a relation is that of the type of its rows. In definitions, which would
+    have to follow the relation, it is none."""
+
+    def row_type(self, parts: Sequence[str]) -> ScalarType | None:
+        """The type of the rows of the relation of that name, if it is one and has columns."""
+        if not self.has_row_types or len(parts) > 3:
+            return None
+        entry = self.catalog.find(parts, self.session)
+        if not isinstance(entry, RelationEntry) or not entry.desc.columns:
+            return None
+        return record([RecordField(column.name, column.type) for column in entry.desc.columns])
 
     def find(self, parts: Sequence[str]) -> TypeEntry | None:
         """The type of that name, if it is one. Raises ``ObjectQuarantined``."""
@@ -51,9 +64,12 @@ _scope: ContextVar[TypeScope | None] = ContextVar("types", default=None)
 
 
 @contextmanager
-def types_of(catalog: PlannerCatalog, session: SessionNames) -> Iterator[TypeScope]:
-    """Names of types mean those of ``catalog`` meanwhile."""
-    scope = TypeScope(catalog, session)
+def types_of(
+    catalog: PlannerCatalog, session: SessionNames, *, has_row_types: bool = False
+) -> Iterator[TypeScope]:
+    """Names of types mean those of ``catalog`` meanwhile; with ``has_row_types``, also those of
+    relations."""
+    scope = TypeScope(catalog, session, has_row_types=has_row_types)
     token = _scope.set(scope)
     try:
         yield scope
@@ -63,8 +79,10 @@ def types_of(catalog: PlannerCatalog, session: SessionNames) -> Iterator[TypeSco
 
 def defined_type(parts: Sequence[str]) -> ScalarType | None:
     """The type of that name that a user defined; None if there is none."""
-    entry = _entry(parts)
-    return None if entry is None else _type_of(entry)
+    entry, scope = _entry(parts), _scope.get()
+    if entry is None:
+        return None if scope is None else scope.row_type(parts)
+    return _type_of(entry)
 
 
 def defined_domain(node: exp.Expr) -> DomainDefinition | None:

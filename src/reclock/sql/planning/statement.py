@@ -51,7 +51,7 @@ def plan_node(node: Statement, catalog: PlannerCatalog, session: SessionNames) -
         is_definition=is_definition,
         has_iso_intervals=session.style.has_iso_intervals,
     )
-    with clock, types_of(catalog, session):
+    with clock, types_of(catalog, session, has_row_types=not is_definition):
         return planning.planner(node, catalog, session)
 
 

@@ -13,7 +13,8 @@ from reclock.sql.names import fold
 _OF_DOCUMENTS = (
     *("agg", "array_elements", "array_elements_text", "array_length", "build_array"),
     *("build_object", "each", "each_text", "extract_path", "extract_path_text"),
-    *("object", "object_agg", "object_keys", "strip_nulls", "to_record", "to_recordset", "typeof"),
+    *("object", "object_agg", "object_keys", "populate_record", "populate_recordset"),
+    *("strip_nulls", "to_record", "to_recordset", "typeof"),
 )
 SAME_FUNCTIONS = {
     **{f"json_{name}": f"jsonb_{name}" for name in _OF_DOCUMENTS},

@@ -51,6 +51,7 @@ from reclock.sql.queries.named_zones import truncated_in_zone, zone_of_parts
 from reclock.sql.queries.overloads import call, flattened_array, is_null, negated
 from reclock.sql.queries.planned import AggregateCall, Planned, TypedExpr, Untyped, has
 from reclock.sql.queries.record_values import document
+from reclock.sql.queries.records import populated_record
 from reclock.sql.queries.session_functions import SEQUENCE_FUNCTIONS
 from reclock.sql.queries.type_names import full_name, moment_limit, scalar_type, text_limit
 from reclock.sql.syntax.expressions import CALLED_TYPES
@@ -110,6 +111,11 @@ def _type(called: Called) -> TypedExpr | None:
 
 
 # --- arrays ---
+
+
+@_plans("jsonb_populate_record")
+def _populated(called: Called) -> TypedExpr:
+    return populated_record(called.values[0], called.values[1:])
 
 
 @_plans(FLATTENED)

@@ -8,10 +8,15 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from reclock.algebra.relations import Column, ScalarType
+from reclock.algebra.relations import INTEGER, JSONB, SMALLINT, TEXT, Column, ScalarType
 from reclock.errors import TypeMismatch, UnknownColumn, UnsupportedSql
+from reclock.plan.functions.domains import IN_DOMAIN
+from reclock.plan.scalars import Call, Literal
 from reclock.sql.names import fold, nearest
 from reclock.sql.queries.assignment import assign
+from reclock.sql.queries.catalog_functions import expression
+from reclock.sql.queries.coercion import coerce, default_to_text
+from reclock.sql.queries.defined_calls import with_body
 from reclock.sql.queries.expressions import ExprContext, scalar
 from reclock.sql.queries.planned import Planned, TypedExpr
 from reclock.sql.syntax.consumption import tracked_copy
@@ -44,12 +49,25 @@ def with_part(
     part, *inner = parts
     if isinstance(part, exp.Identifier):
         return _with_field(whole, column, type, part, inner, value)
+    if type == JSONB:
+        if any(isinstance(later, exp.Identifier) for later in inner):
+            raise TypeMismatch(
+                f'cannot assign to a field of column "{column}" because its type jsonb is not a '
+                "composite type"
+            )
+        assigned = AssignedValue(this=value, column=Column(column, type))
+        return _Document(this=whole, subscripts=list(parts), value=assigned)
     if type.element is None or type.is_list_or_map:
         raise TypeMismatch(
             f"cannot subscript type {type.unconstrained} because it does not support subscripting"
         )
     if any(not isinstance(later, exp.Identifier) for later in inner):
         raise UnsupportedSql("an element of an array of several dimensions cannot be assigned")
+    if not isinstance(part, exp.Literal) or part.is_string or not part.name.isdigit():
+        raise UnsupportedSql(
+            "an element of an array is assigned by a constant subscript",
+            hint=f"subscripts from 1 to {_MAX_SUBSCRIPT} can",
+        )
     return _with_element(whole, column, type.element, int(part.name), inner, value)
 
 
@@ -133,6 +151,73 @@ def _array(node: _Elements, context: ExprContext) -> Planned:
     )
     others = _part(node.this, exp.Slice(this=_number(last + 1)))
     return scalar(exp.Anonymous(this="array_cat", expressions=[first, others]), context)
+
+
+class _Document(exp.Expression):
+    """The document ``this`` with ``value`` at the end of the path ``subscripts``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "subscripts": True, "value": True}
+
+
+@scalar.register
+def _document(node: _Document, context: ExprContext) -> TypedExpr:
+    """What the document does not have of the path yet comes: objects, and arrays for numbers, with
+    null in gaps. A NULL value is null."""
+    keys = [_key(subscript, context) for subscript in node.args["subscripts"]]
+    value = coerce(scalar(node.args["value"], context), JSONB)
+    return _assigned_within(coerce(scalar(node.this, context), JSONB), keys, 0, value, context)
+
+
+def _key(subscript: exp.Expr, context: ExprContext) -> TypedExpr:
+    """A place in an array, or the key of an object. Raises ``TypeMismatch``."""
+    written = scalar(subscript, context)
+    key = default_to_text(written)
+    if key.type == SMALLINT:
+        return coerce(key, INTEGER)
+    if key.type not in (INTEGER, TEXT):
+        raise TypeMismatch(
+            f"subscript type {key.type.unconstrained} is not supported",
+            detail="jsonb subscript must be coercible to either integer or text.",
+        )
+    return key
+
+
+def _assigned_within(
+    document: TypedExpr,
+    keys: Sequence[TypedExpr],
+    depth: int,
+    value: TypedExpr,
+    context: ExprContext,
+) -> TypedExpr:
+    key, types = keys[depth], (JSONB, keys[depth].type, JSONB)
+    is_place = key.type == INTEGER
+    if is_place:
+        message = with_body(types, expression(_BEYOND.format(depth + 1)), [document, key], context)
+        key = Call(IN_DOMAIN, (key, message, Literal("22023", TEXT)), INTEGER)
+    if depth + 1 < len(keys):
+        inner = with_body(
+            types, expression(_PART_AT_PLACE if is_place else _PART), [document, key], context
+        )
+        value = _assigned_within(inner, keys, depth + 1, value, context)
+    body = expression(_WITH_PART_AT_PLACE if is_place else _WITH_PART)
+    return with_body(types, body, [document, key, value], context)
+
+
+_PART = "argument1 -> argument2"
+_PART_AT_PLACE = """CASE jsonb_typeof(argument1)
+    WHEN 'object' THEN argument1 -> argument2::text ELSE argument1 -> argument2 END"""
+_WITH_PART = """jsonb_set(coalesce(argument1, '{}'::jsonb), ARRAY[argument2],
+    coalesce(argument3, 'null'::jsonb), TRUE)"""
+_WITH_PART_AT_PLACE = """jsonb_set(
+    CASE WHEN coalesce(jsonb_typeof(argument1), 'array') <> 'array' THEN argument1
+    WHEN coalesce(jsonb_array_length(argument1), 0) < argument2
+        THEN coalesce(argument1, '[]'::jsonb) || to_jsonb(array_fill(NULL::int,
+            ARRAY[argument2 - coalesce(jsonb_array_length(argument1), 0)]))
+    ELSE coalesce(argument1, '[]'::jsonb) END,
+    ARRAY[argument2::text], coalesce(argument3, 'null'::jsonb), TRUE)"""
+_BEYOND = """CASE WHEN coalesce(jsonb_typeof(argument1), 'array') = 'array' AND argument2 < 0 THEN
+    CASE WHEN argument2 < -coalesce(jsonb_array_length(argument1), 0)
+        THEN 'path element at position {} is out of range: ' || argument2::text END END"""
 
 
 def _part(array: exp.Expr, subscript: exp.Expr) -> exp.Expr:

@@ -72,7 +72,7 @@ def _target(parser: StatementParser) -> dict[str, Any]:
         if parser.accept_token(TokenType.DOT):
             parts.append(parser.name())
         elif parser.accept_token(TokenType.L_BRACKET):
-            parts.append(parser.integer())
+            parts.append(parser.value())
             if not parser.accept_token(TokenType.R_BRACKET):
                 parser.raise_error("Expected ]")
         else:
