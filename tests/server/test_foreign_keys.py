@@ -226,3 +226,37 @@ def test_foreign_keys_are_postgresqls(
     ours: psycopg.Connection, theirs: psycopg.Connection, script: str
 ) -> None:
     assert_same_answers(ours, theirs, script, messages=MESSAGES, details=DETAILS)
+
+
+CONVERTED = """
+    CREATE TABLE p (id int PRIMARY KEY, n text);
+    CREATE TABLE q (pid int REFERENCES p ON DELETE CASCADE, r int);
+    CREATE TABLE s (id int PRIMARY KEY, up int REFERENCES s);
+    INSERT INTO p VALUES (1), (2);
+    INSERT INTO q VALUES (1), (2);
+    INSERT INTO s VALUES (1, 1), (2, 1);
+    ALTER TABLE p ALTER COLUMN id TYPE bigint;
+    ALTER TABLE s ALTER COLUMN id TYPE bigint;
+    SELECT attname::text, atttypid::regtype::text FROM pg_attribute
+        WHERE attrelid IN ('p'::regclass, 's'::regclass) AND attnum > 0 ORDER BY 1, 2;
+    SELECT conname::text, pg_get_constraintdef(oid) FROM pg_constraint
+        WHERE conrelid IN ('q'::regclass, 's'::regclass) AND contype = 'f' ORDER BY 1;
+    INSERT INTO q VALUES (3);
+    INSERT INTO p VALUES (3000000000);
+    INSERT INTO q VALUES (2);
+    ALTER TABLE q ALTER COLUMN pid TYPE bigint;
+    INSERT INTO q VALUES (3000000000);
+    INSERT INTO s VALUES (3, 7);
+    ALTER TABLE p ALTER COLUMN id TYPE int;
+    DELETE FROM p WHERE id = 3000000000;
+    ALTER TABLE p ALTER COLUMN id TYPE smallint;
+    DELETE FROM p WHERE id = 2;
+    SELECT * FROM q ORDER BY pid;
+    UPDATE p SET id = 5 WHERE id = 1
+"""
+
+
+def test_keys_of_integers_may_become_others(
+    ours: psycopg.Connection, theirs: psycopg.Connection
+) -> None:
+    assert_same_answers(ours, theirs, CONVERTED, messages=("23503",))

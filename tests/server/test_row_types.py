@@ -21,7 +21,8 @@ ROWS = """
     SELECT r.* FROM json_populate_recordset(NULL::t, '[]') AS r;
     SELECT (jsonb_populate_record(NULL::t, '{"a": 1}')).a, (json_populate_record(NULL::t, '{"b": 1}')).b;
     SELECT t.a, r.a, r.b FROM t, jsonb_populate_record(t, coalesce(j, '{"b": "new"}')) AS r WHERE t.a < 3 ORDER BY 1;
-    SELECT t.a, r.b FROM t LEFT JOIN LATERAL jsonb_populate_recordset(NULL::t, jsonb_build_array(CASE WHEN t.a = 1 THEN j END)) AS r ON true
+    SELECT t.a, r.b FROM t
+        LEFT JOIN LATERAL jsonb_populate_recordset(NULL::t, jsonb_build_array(CASE WHEN t.a = 1 THEN j END)) AS r ON true
         WHERE t.a = 1 ORDER BY 1;
     SELECT * FROM jsonb_populate_record(NULL::t, '[1]');
     SELECT * FROM jsonb_populate_record(NULL::t, '1');

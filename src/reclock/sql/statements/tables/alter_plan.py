@@ -9,7 +9,7 @@ from functools import cache, partial
 from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.relations import RelationDesc
+from reclock.algebra.relations import Column, RelationDesc
 from reclock.catalog.objects import ItemType
 from reclock.errors import DependentObjects, InvalidConstraint, UnknownColumn, UnsupportedSql
 from reclock.sql.catalog.constraints import ConstraintKind
@@ -378,17 +378,18 @@ class _Change:
                 )
             if using is None:
                 check_assignable(desc, old, new)
-            self._check_foreign_keys(old.name)
+            self._check_foreign_keys(old, new, is_computed=using is not None)
             self.columns.convert(new, kind, using, is_identity=is_identity)
         elif any(entry.type is ItemType.VIEW for entry in self.catalog.dependents(self.table.id)):
             raise UnsupportedSql("cannot alter type of a column used by a view or rule")
 
-    def _check_foreign_keys(self, column: str) -> None:
-        """Refuse to convert what foreign keys refer to, and what could not be compared with what it
-        refers to."""
-        keys = foreign_keys(self.catalog)
+    def _check_foreign_keys(self, old: Column, new: Column, *, is_computed: bool) -> None:
+        """Refuse to convert what foreign keys refer to, unless its values stay, and what could not
+        be compared with what it refers to."""
+        keys, column = foreign_keys(self.catalog), old.name
+        keeps_values = old.type.is_integer and new.type.is_integer and not is_computed
         for key in keys.to.get(self.table.id, ()):
-            if column in key.target_columns:
+            if column in key.target_columns and not keeps_values:
                 raise UnsupportedSql(
                     f'the type of column "{column}" cannot change, because foreign key '
                     f'"{key.constraint.name}" of table "{key.table.name.item}" refers to it',
