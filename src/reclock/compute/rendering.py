@@ -15,6 +15,7 @@ from reclock.compute.operators.get import stored
 from reclock.compute.operators.recursive_union import Loop, iterated, loop
 from reclock.compute.operators.rules import EMPTY_ROW, EngineRelation, Rendering, columns, every
 from reclock.compute.operators.topk import limited, order_by
+from reclock.compute.signs import signed_nodes
 from reclock.errors import EvaluationError, UnsupportedSql
 from reclock.plan.mutual_recursion import parts_without_blocks
 from reclock.plan.relational import (
@@ -39,13 +40,14 @@ class Chain:
     ``c1``, …
 
     They may read the results of ``loops``, each of which may read earlier ones, and the sequences
-    ``counters``.
+    ``counters``. ``has_signs``: some evaluate expressions on rows that are deleted, too (`signs`).
     """
 
     expressions: tuple[str, ...]
     result: str
     loops: tuple[Loop, ...] = ()
     counters: tuple[str, ...] = ()
+    has_signs: bool = False
 
     def __str__(self) -> str:
         return "WITH " + ",\n".join(self.expressions)
@@ -55,12 +57,14 @@ class Chain:
 class EngineStatement:
     """What an engine executes: first the loops, in order, then ``sql``. Before, it stores the
     relations ``shared``, each a name and a SELECT that may read earlier ones, and makes new
-    sequences ``counters``."""
+    sequences ``counters``. If it ``has_signs``, it may fail on a row that is deleted; it then must
+    be rendered again, over relations without signs."""
 
     sql: str
     loops: tuple[Loop, ...] = ()
     counters: tuple[str, ...] = ()
     shared: tuple[tuple[str, str], ...] = ()
+    has_signs: bool = False
 
     def calls(self, prefix: str) -> bool:
         """Whether it calls a function whose name begins with ``prefix``."""
@@ -84,14 +88,20 @@ def render(
     """
     plan = at_time(plan, as_of)
     nodes = nodes_by_id(plan)
-    rendering = Rendering(
-        engine, as_of, relations, required_columns(plan, nodes), pushed_predicates(nodes), scratch
-    )
-    names = {key: f"n{index}" for index, key in enumerate(nodes)}
     steps = {
         id(node): _step_nodes(node) for node in nodes.values() if isinstance(node, RecursiveUnion)
     }
     in_steps = {key for step in steps.values() for key in step}
+    rendering = Rendering(
+        engine,
+        as_of,
+        relations,
+        required_columns(plan, nodes),
+        pushed_predicates(nodes),
+        scratch,
+        signed_nodes(nodes, relations, in_steps) if engine == "duckdb" else frozenset(),
+    )
+    names = {key: f"n{index}" for index, key in enumerate(nodes)}
     invariants = {key: _invariants(nodes[key], step, names) for key, step in steps.items()}
     computed_once = {name for names_read in invariants.values() for name in names_read}
     computed_once |= {names[key] for key in parts_computed_once(plan)}
@@ -121,7 +131,13 @@ def render(
             loop(node, rendering, names[key], expressions, invariants[key], base, step, last)
         )
         expressions.append(f"{names[key]} AS (SELECT * FROM {loops[-1].result})")
-    return Chain(tuple(expressions), names[id(plan)], tuple(loops), tuple(counters))
+    return Chain(
+        tuple(expressions),
+        names[id(plan)],
+        tuple(loops),
+        tuple(counters),
+        has_signs=bool(rendering.signed),
+    )
 
 
 def _step_nodes(union: RecursiveUnion) -> dict[int, Plan]:
@@ -180,7 +196,7 @@ def select(
         f"{chain}\nSELECT {select_list} FROM "
         f"{chain.result}{ordered}{limited(finishing.limit, finishing.offset)}"
     )
-    return EngineStatement(sql, chain.loops, chain.counters)
+    return EngineStatement(sql, chain.loops, chain.counters, has_signs=chain.has_signs)
 
 
 def difference(
@@ -219,7 +235,7 @@ def difference(
         f"{chain}\nSELECT {', '.join([*names, total])} FROM ({changed}) AS changed "
         f"{groups}HAVING sum(n) <> 0"
     )
-    return EngineStatement(sql, chain.loops, chain.counters)
+    return EngineStatement(sql, chain.loops, chain.counters, has_signs=chain.has_signs)
 
 
 def comparison(
@@ -238,11 +254,13 @@ def comparison(
     parts: list[str] = []
     loops: list[Loop] = []
     counters: list[str] = []
+    has_signs = False
     for state, sign in ((now, 1), (before, -1)):
         if state is not None:
             chain = render(plan, engine, *state, f"{scratch}s{len(parts)}")
             loops += chain.loops
             counters += chain.counters
+            has_signs |= chain.has_signs
             parts.append(
                 f"SELECT {', '.join([*names, f'{sign} AS n'])} FROM ({chain}\nSELECT * "
                 f"FROM {chain.result}) AS s{len(parts)}"
@@ -254,7 +272,7 @@ def comparison(
         f"SELECT {', '.join([*names, total])} FROM ({compared}) AS compared {groups}HAVING "
         "sum(n) <> 0"
     )
-    return EngineStatement(sql, tuple(loops), tuple(counters))
+    return EngineStatement(sql, tuple(loops), tuple(counters), has_signs=has_signs)
 
 
 def required_columns(plan: Plan, nodes: Mapping[int, Plan]) -> dict[int, frozenset[int]]:

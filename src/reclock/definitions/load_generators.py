@@ -108,3 +108,16 @@ GENERATED: Mapping[str, Mapping[str, RelationDesc]] = {
     },
 }
 """The relations of each kind, by name; ``""`` names the only one."""
+GENERATED_KEYS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "TPCH": {
+        "region": ("r_regionkey",),
+        "nation": ("n_nationkey",),
+        "supplier": ("s_suppkey",),
+        "part": ("p_partkey",),
+        "partsupp": ("ps_partkey", "ps_suppkey"),
+        "customer": ("c_custkey",),
+        "orders": ("o_orderkey",),
+        "lineitem": ("l_orderkey", "l_linenumber"),
+    }
+}
+"""Columns in which no two rows of a relation agree. Ingestion does not replace rows by them."""

@@ -51,8 +51,11 @@ def unique_key(plan: Plan) -> tuple[int, ...] | None:
                 return None  # before the left side, which is a chain of joins more often
             if (left_key := unique_key(left)) is None:
                 return None
-            is_matched = set(key) <= {right_index for _, right_index in keys}
-            return left_key if is_matched else (*left_key, *(len(left.desc) + i for i in key))
+            if set(key) <= {right_index for _, right_index in keys}:
+                return left_key
+            right_key = tuple(len(left.desc) + i for i in key)
+            is_matched = kind is JoinKind.INNER and set(left_key) <= {i for i, _ in keys}
+            return right_key if is_matched else (*left_key, *right_key)
         case _:
             return None
 

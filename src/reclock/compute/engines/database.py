@@ -20,8 +20,10 @@ import duckdb
 import pyarrow as pa
 from duckdb.func import ARROW, SPECIAL
 
+from reclock.compute.engines.failures import failure
 from reclock.compute.engines.spill import SpillFolder
 from reclock.compute.expressions.json_functions import JSON_FUNCTIONS
+from reclock.errors import NestedTooDeeply, OutOfMemory, QueryCanceled, ReclockError
 from reclock.plan.functions.arithmetic import DUCKDB_MACROS
 from reclock.plan.functions.sql_names import string
 
@@ -30,6 +32,17 @@ _AGAIN_S = 0.01
 _RAISE_ERROR = "CREATE MACRO raise_error(message) AS error(message)"  # as Spark calls it
 _FATAL = re.compile(r"(\w+: )?(INTERNAL|FATAL) Error")
 _INVALIDATED = "database has been invalidated"
+_DATA_ERRORS = (
+    duckdb.OutOfRangeException,
+    duckdb.ConversionException,
+    duckdb.InvalidInputException,
+    duckdb.SyntaxException,
+)
+_OF_PYTHON = re.compile(
+    r"Python exception occurred|^Invalid Input Error: (reading|counting|exporting|offering) .* failed:"
+)
+"""What DuckDB says of an exception in a Python function or reader that it calls, such as an
+interruption of the process. It has the class of errors of data."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -178,3 +191,16 @@ def breaks_database(error: BaseException) -> bool:
 def is_of_another(error: BaseException) -> bool:
     """Whether the statement failed because of another statement's fatal error."""
     return breaks_database(error) and _INVALIDATED in str(error)
+
+
+def failure_of(error: BaseException) -> ReclockError:
+    """The error to raise for one of a statement."""
+    text = str(error)
+    if isinstance(error, duckdb.InterruptException) or "INTERRUPT Error" in text:
+        return QueryCanceled()
+    if isinstance(error, duckdb.OutOfMemoryException) or "Out of Memory Error" in text:
+        return OutOfMemory(detail=text.splitlines()[0])
+    if "Max expression depth limit" in text:
+        return NestedTooDeeply()
+    is_of_data = isinstance(error, _DATA_ERRORS) or not isinstance(error, duckdb.Error)
+    return failure(error, text, is_of_data=is_of_data and not _OF_PYTHON.search(text))

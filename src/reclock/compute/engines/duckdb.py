@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ from reclock.compute.engines.database import (
     NAME,
     Databases,
     breaks_database,
+    failure_of,
     interrupt,
     is_of_another,
     open_database,
@@ -38,17 +39,20 @@ from reclock.compute.engines.engine import (
     cast_to,
     result_schema,
 )
-from reclock.compute.engines.failures import failure
 from reclock.compute.engines.group_states import GroupStates, GroupStep
 from reclock.compute.engines.key_lookups import KeyLookups
 from reclock.compute.engines.step_reads import DuckDbStepReads
 from reclock.compute.narrowing import narrowed
 from reclock.compute.operators.rules import EngineRelation
+from reclock.compute.rendering import EngineStatement
 from reclock.compute.steps import delta
 from reclock.compute.steps.linear_recursion import with_linear_recursions
 from reclock.compute.steps.new_rows import continued_recursion
 from reclock.compute.steps.writer import RESULT, DeltaInputs
-from reclock.errors import NestedTooDeeply, OutOfMemory, QueryCanceled, ReclockError
+from reclock.errors import (
+    EvaluationError,
+    InternalError,
+)
 from reclock.plan.functions.sql_names import identifier, string, type_sql
 from reclock.plan.mutual_recursion import has_blocks
 from reclock.plan.relational import Finishing, Plan
@@ -56,21 +60,9 @@ from reclock.plan.relational import Finishing, Plan
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
 
-_DATA_ERRORS = (
-    duckdb.OutOfRangeException,
-    duckdb.ConversionException,
-    duckdb.InvalidInputException,
-    duckdb.SyntaxException,
-)
-_OF_PYTHON = re.compile(
-    r"Python exception occurred|^Invalid Input Error: (reading|counting|exporting|offering) .* failed:"
-)
-"""What DuckDB says of an exception in a Python function or reader that it calls, such as an
-interruption of the process. It has the class of errors of data."""
-
-Prepare = Callable[[duckdb.DuckDBPyConnection], str | pa.Table]
+Prepare = Callable[[duckdb.DuckDBPyConnection, bool], rendering.EngineStatement | str | pa.Table]
 """Makes the inputs of a statement relations of its session. Returns the statement, or its rows if
-it was executed on the way."""
+it was executed on the way. The argument says whether the statement may have signs."""
 
 BATCH_ROWS = 1 << 16
 _ATTEMPTS = 5
@@ -130,12 +122,10 @@ class DuckDbEngine:
         if has_blocks(plan):
             return fixpoints.run(self, plan, finishing, inputs, as_of)
 
-        def prepare(session: duckdb.DuckDBPyConnection) -> str:
-            relations = _bind(session, inputs, as_of)
+        def prepare(session: duckdb.DuckDBPyConnection, may_sign: bool) -> EngineStatement:
+            relations = _bind(session, inputs, as_of, may_sign=may_sign)
             plan_to_read = narrowed(plan, is_read=True)
-            return _counted(
-                session, rendering.select(plan_to_read, finishing, NAME, relations, as_of)
-            )
+            return rendering.select(plan_to_read, finishing, NAME, relations, as_of)
 
         return self._answer(prepare, rendering.visible(plan.desc, finishing))
 
@@ -151,8 +141,8 @@ class DuckDbEngine:
         if has_blocks(plan):
             return fixpoints.difference(self, plan, desc, inputs, as_of, previous_result)
 
-        def prepare(session: duckdb.DuckDBPyConnection) -> str:
-            relations = _bind(session, inputs, as_of)
+        def prepare(session: duckdb.DuckDBPyConnection, may_sign: bool) -> EngineStatement:
+            relations = _bind(session, inputs, as_of, may_sign=may_sign)
             session.register("added", without_offsets(previous_result.added))
             parts = [(EngineRelation("added", is_counted=True), MAXIMUM)]
             if previous_result.version is not None:
@@ -163,9 +153,7 @@ class DuckDbEngine:
                     previous_result.through,
                 )
                 parts.append((EngineRelation(stored, is_counted=True), previous_result.through))
-            return _counted(
-                session, rendering.difference(plan, desc, NAME, relations, as_of, parts)
-            )
+            return rendering.difference(plan, desc, NAME, relations, as_of, parts)
 
         return self._answer(prepare, desc.columns, with_diff=True)
 
@@ -185,8 +173,8 @@ class DuckDbEngine:
                 self, self._depths, plan, desc, inputs, before, as_of, previous_result
             )
 
-        def prepare(session: duckdb.DuckDBPyConnection) -> pa.Table:
-            relations = _bind(session, inputs, as_of)
+        def prepare(session: duckdb.DuckDBPyConnection, may_sign: bool) -> pa.Table:
+            relations = _bind(session, inputs, as_of, may_sign=False)
             changed = {} if by_time else _changed(session, inputs, before, as_of)
             keyed: dict[StorageCollectionId, Input] = dict(inputs)
             if previous_result.version is None:
@@ -255,17 +243,20 @@ class DuckDbEngine:
         if has_blocks(plan):
             return fixpoints.compare(self, plan, inputs, as_of, after, earlier)
 
-        def prepare(session: duckdb.DuckDBPyConnection) -> str:
-            relations = _bind(session, inputs, as_of)
+        def prepare(session: duckdb.DuckDBPyConnection, may_sign: bool) -> EngineStatement | str:
+            relations = _bind(session, inputs, as_of, may_sign=may_sign)
             if after is not None and by_rules(plan, inputs, after):
                 step = DeltaInputs(relations, _changed(session, inputs, after, as_of), after, as_of)
                 return delta.render(plan, None, NAME, step)
             before = (
                 None
                 if after is None
-                else (relations | _bind(session, earlier, after, prefix="earlier"), after)
+                else (
+                    relations | _bind(session, earlier, after, prefix="earlier", may_sign=may_sign),
+                    after,
+                )
             )
-            return _counted(session, rendering.comparison(plan, NAME, (relations, as_of), before))
+            return rendering.comparison(plan, NAME, (relations, as_of), before)
 
         return self._answer(prepare, plan.desc.columns, with_diff=True)
 
@@ -279,7 +270,7 @@ class DuckDbEngine:
         """The rows of ``sql`` over inputs by name: ``columns`` and diffs. Of a collection it reads
         the updates at times up to ``as_of``."""
 
-        def prepare(session: duckdb.DuckDBPyConnection) -> str:
+        def prepare(session: duckdb.DuckDBPyConnection, may_sign: bool) -> str:
             for name, input in inputs.items():
                 if isinstance(input, CollectionInput):
                     read = _updates(session, f"{name}_files", input, as_of)
@@ -323,7 +314,7 @@ class _Query:
 
     def __init__(self, databases: Databases, prepare: Prepare) -> None:
         self._databases, self._prepare = databases, prepare
-        self._attempts = 0
+        self._attempts, self._may_sign, self._has_signs = 0, True, False
 
     def begin(self) -> None:
         """Open a session with the statement's inputs. Raises a ``ReclockError``."""
@@ -332,7 +323,9 @@ class _Query:
             self._database = self._databases.current()
             try:
                 self._session = self._database.session()
-                self._prepared = self._prepare(self._session)
+                self._has_signs = False
+                prepared = self._prepared = self._prepare(self._session, self._may_sign)
+                self._has_signs = isinstance(prepared, EngineStatement) and prepared.has_signs
                 return
             except duckdb.Error as error:
                 self._ended_by(error, has_answered=False)
@@ -358,7 +351,12 @@ class _Query:
     def _reader(self) -> pa.RecordBatchReader:
         if isinstance(self._prepared, pa.Table):
             return self._prepared.to_reader()
-        return self._session.sql(self._prepared).to_arrow_reader(BATCH_ROWS)
+        sql = self._prepared
+        if isinstance(sql, EngineStatement):
+            for name in sql.counters:
+                self._session.execute(f"CREATE TEMP SEQUENCE {name}")
+            sql = sql.sql
+        return self._session.sql(sql).to_arrow_reader(BATCH_ROWS)
 
     def interrupt(self) -> None:
         interrupt(self._session)
@@ -367,25 +365,34 @@ class _Query:
         """Raises the error that ``error`` means, unless the statement may begin again."""
         if breaks_database(error):
             self._databases.discard(self._database)
+        failed = failure_of(error)
+        if (
+            self._has_signs
+            and not has_answered
+            and isinstance(failed, EvaluationError | InternalError)
+        ):
+            self._may_sign = False
+            return
         if not is_of_another(error) or has_answered or self._attempts == _ATTEMPTS:
-            raise _failure(error) from error
-
-
-def _counted(session: duckdb.DuckDBPyConnection, statement: rendering.EngineStatement) -> str:
-    """The statement's text, when the session has its counters."""
-    for name in statement.counters:
-        session.execute(f"CREATE TEMP SEQUENCE {name}")
-    return statement.sql
+            raise failed from error
 
 
 def _bind(
-    session: duckdb.DuckDBPyConnection, inputs: Inputs, as_of: Timestamp, *, prefix: str = "input"
+    session: duckdb.DuckDBPyConnection,
+    inputs: Inputs,
+    as_of: Timestamp,
+    *,
+    prefix: str = "input",
+    may_sign: bool = True,
 ) -> dict[str, EngineRelation]:
     """Make every input a relation of the session."""
-    return {
+    relations = {
         str(id): input.relation(_read(session, f"{prefix}{number}", input, as_of), as_of)
         for number, (id, input) in enumerate(inputs.items())
     }
+    if may_sign:
+        return relations
+    return {id: replace(relation, is_signed=False) for id, relation in relations.items()}
 
 
 def _changed(
@@ -469,15 +476,3 @@ def without_bounds(source: str, desc: RelationDesc) -> str:
         nan = f"CAST('NaN' AS {type_sql(NAME, column.type)})"
         replaced.append(f"CASE WHEN isnan({name}) THEN {nan} ELSE {name} END AS {name}")
     return f"(SELECT * REPLACE ({', '.join(replaced)}) FROM {source})"
-
-
-def _failure(error: BaseException) -> ReclockError:
-    text = str(error)
-    if isinstance(error, duckdb.InterruptException) or "INTERRUPT Error" in text:
-        return QueryCanceled()
-    if isinstance(error, duckdb.OutOfMemoryException) or "Out of Memory Error" in text:
-        return OutOfMemory(detail=text.splitlines()[0])
-    if "Max expression depth limit" in text:
-        return NestedTooDeeply()
-    is_of_data = isinstance(error, _DATA_ERRORS) or not isinstance(error, duckdb.Error)
-    return failure(error, text, is_of_data=is_of_data and not _OF_PYTHON.search(text))

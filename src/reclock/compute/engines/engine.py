@@ -133,7 +133,13 @@ def _relation(
     if len(known) < len(bounds):
         return EngineRelation(name, is_counted=True, is_monotonic=is_monotonic)
     low, high = min(known, default=1), max(known, default=1)
-    return EngineRelation(name, is_counted=True, is_monotonic=low > 0, is_single=low == high == 1)
+    return EngineRelation(
+        name,
+        is_counted=True,
+        is_monotonic=low > 0,
+        is_single=low == high == 1,
+        is_signed=low == -1 and high == 1,
+    )
 
 
 @dataclass(frozen=True, slots=True)

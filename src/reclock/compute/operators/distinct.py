@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reclock.compute.operators.groups import changed_groups, regrouped
+from reclock.compute.operators.partial_aggregates import partial_aggregates
 from reclock.compute.operators.rules import (
     DeltaStep,
     Rendering,
@@ -20,6 +21,9 @@ from reclock.plan.relational import Distinct
 
 @snapshot.register
 def _(node: Distinct, rendering: Rendering, inputs: Sequence[str]) -> str:
+    partials = partial_aggregates(node)
+    if id(node.input) in rendering.signed and partials is not None:
+        return partials.of_signed_rows(rendering.engine, inputs[0])
     return f"SELECT DISTINCT * FROM {inputs[0]}"
 
 

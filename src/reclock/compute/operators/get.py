@@ -53,6 +53,9 @@ def rows(node: Get, rendering: Rendering, key_filter: KeyFilter | None = None) -
         source = f"(SELECT {', '.join([*inner, DIFF_COLUMN])} FROM {source} WHERE {until}) AS r"
         read = [None if expression is None else f"r.c{i}" for i, expression in enumerate(read)]
         until = key_filter.condition([f"r.c{i}" for i in range(len(read))])
+    if id(node) in rendering.signed:
+        updates = select_list(_all(node, engine, read))
+        return f"SELECT {updates}, {DIFF_COLUMN} AS n FROM {source} WHERE {until}"
     if relation.is_single:
         return f"SELECT {select_list(_all(node, engine, read))} FROM {source} WHERE {until}"
     if relation.is_monotonic:
@@ -131,7 +134,7 @@ def _checked(node: Get, step: DeltaStep, changes: str) -> str:
     )
     same = " AND ".join(f"o.{name} IS NOT DISTINCT FROM u.{name}" for name in names)
     listed = ", ".join(f"u.{name}" for name in names)
-    n = _not_negative(rendering.engine, "o.n", "u.n")
+    n = not_negative(rendering.engine, "o.n", "u.n")
     return f"SELECT {listed}, {n} AS n FROM {changed} AS u LEFT JOIN ({totals}) AS o ON {same}"
 
 
@@ -214,7 +217,7 @@ def repeated(
     """The rows of ``counted``, each ``n`` times, followed by its columns ``carried``. A
     negative count means that the collection is damaged."""
     listed = ", ".join([select_list(expressions), *carried])
-    n = _not_negative(engine, "n", "n")
+    n = not_negative(engine, "n", "n")
     if engine == "duckdb":
         inner = f"SELECT *, unnest(range({n})) AS copy FROM ({counted})"
         return f"SELECT {listed} FROM ({inner})"
@@ -222,7 +225,7 @@ def repeated(
     return f"SELECT {listed} FROM ({counted}) LATERAL VIEW explode({times}) copies AS copy"
 
 
-def _not_negative(engine: str, multiplicity: str, value: str) -> str:
+def not_negative(engine: str, multiplicity: str, value: str) -> str:
     """``value``, or an error if ``multiplicity`` is negative."""
     broken = raised(engine, NegativeMultiplicity.sqlstate, "'negative multiplicity'")
     return f"CASE WHEN {multiplicity} < 0 THEN CAST({broken} AS BIGINT) ELSE {value} END"

@@ -48,8 +48,9 @@ def _(node: Join, rendering: Rendering, inputs: Sequence[str]) -> str:
             f"AS r WHERE {condition})"
         )
     left, right = (of_its_rows(rendering.engine, rows, node.residual) for rows in inputs)
+    sign = rendering.sign(node, "l" if id(node.left) in rendering.signed else "r")
     return (
-        f"SELECT {_pair(node)} FROM {left} AS l {node.kind.value.upper()} JOIN "
+        f"SELECT {_pair(node)}{sign} FROM {left} AS l {node.kind.value.upper()} JOIN "
         f"{right} AS r ON {condition}"
     )
 

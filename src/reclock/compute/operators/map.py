@@ -24,7 +24,7 @@ from reclock.plan.relational import Map
 @snapshot.register
 def _(node: Map, rendering: Rendering, inputs: Sequence[str]) -> str:
     rows = of_its_rows(rendering.engine, inputs[0], node.scalars)
-    return f"SELECT {_columns(node, rendering.engine)} FROM {rows}"
+    return f"SELECT {_columns(node, rendering.engine)}{rendering.sign(node)} FROM {rows}"
 
 
 @delta.register

@@ -8,12 +8,12 @@ exact sums. A relation of them has the columns ``c0`` … (the group's keys), ``
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from reclock.algebra.relations import TypeName
+from reclock.algebra.relations import ScalarType, TypeName
 from reclock.compute.expressions.sql import aggregate_to_sql, to_sql
-from reclock.compute.operators.get import repeated
+from reclock.compute.operators.get import not_negative, repeated
 from reclock.compute.operators.rules import columns, select_list
 from reclock.plan.functions import resolve_aggregate
 from reclock.plan.functions.aggregates import average_operands, average_quotient
@@ -50,18 +50,28 @@ class PartialAggregates:
         fails where a partial sum has more than 38 digits, even if the sum has not: that is simpler
         than an exact sum of such values, and the step is then recomputed.
         """
-        parts = [self._part_of_changes(part, engine) for part in self.parts]
-        return self._grouped(engine, changes, ["CAST(coalesce(sum(i.n), 0) AS BIGINT)", *parts], by)
+        parts = [self._part_of_changes(part, engine, _multiplied) for part in self.parts]
+        return self._grouped(engine, changes, [_ROWS_OF_CHANGES, *parts], by)
 
-    def _part_of_changes(self, part: Aggregate, engine: str) -> str:
+    def of_signed_rows(self, engine: str, rows: str) -> str:
+        """The SELECT of the node's rows from ``rows`` of its input, each with ``n``, which is 1 or
+        -1. Raises an error of the engine if there are more of -1 than of 1 in a group."""
+        parts = [self._part_of_changes(part, engine, _signed) for part in self.parts]
+        groups = self._grouped(engine, rows, [_ROWS_OF_CHANGES, *parts])
+        is_there = (
+            f"{not_negative(engine, 'n', 'n')} <> 0"
+            if self.keys
+            else f"{not_negative(engine, 'n', 'n')} >= 0"
+        )
+        return self.values(engine, f"SELECT * FROM ({groups}) AS s WHERE {is_there}")
+
+    def _part_of_changes(self, part: Aggregate, engine: str, times: _Times) -> str:
         names, part = self._names(), self._over_columns(part)
         value = to_sql(part.arguments[0], engine, names) if part.arguments else ""
         if part.function != "count":
-            type = part.arguments[0].type
-            if type.precision is not None:
-                type = replace(type, precision=min(type.precision, SAFE_DIGITS))
+            total, type = times(value, part.arguments[0].type)
             part = replace(part, arguments=(ColumnRef(len(names), type),))
-            return aggregate_to_sql(part, engine, [*names, f"({value} * i.n)"])
+            return aggregate_to_sql(part, engine, [*names, total])
         is_counted = f"{value} IS NOT NULL" if value else "TRUE"
         if part.filter is not None:
             condition = to_sql(part.filter, engine, names)
@@ -211,6 +221,25 @@ class PartialAggregates:
         [argument], width = part.arguments, len(self.node.input.desc)
         column = ColumnRef(width + self._arguments.index(argument), argument.type)
         return replace(part, arguments=(column,))
+
+
+_ROWS_OF_CHANGES = "CAST(coalesce(sum(i.n), 0) AS BIGINT)"
+_Times = Callable[[str, ScalarType], tuple[str, ScalarType]]
+"""A value and its type, as many times as ``i.n`` says."""
+
+
+def _multiplied(value: str, type: ScalarType) -> tuple[str, ScalarType]:
+    if type.precision is not None:
+        type = replace(type, precision=min(type.precision, SAFE_DIGITS))
+    return f"({value} * i.n)", type
+
+
+def _signed(value: str, type: ScalarType) -> tuple[str, ScalarType]:
+    """The value or its opposite. That of the least integer is an integer of more bits."""
+    wide = {TypeName.BIGINT: "HUGEINT", TypeName.INTEGER: "BIGINT", TypeName.SMALLINT: "INTEGER"}
+    if type.name in wide:
+        value = f"CAST({value} AS {wide[type.name]})"
+    return f"(CASE WHEN i.n < 0 THEN -{value} ELSE {value} END)", type
 
 
 def partial_aggregates(node: Plan) -> PartialAggregates | None:

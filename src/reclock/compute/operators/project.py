@@ -20,7 +20,7 @@ from reclock.plan.relational import Project
 
 @snapshot.register
 def _(node: Project, rendering: Rendering, inputs: Sequence[str]) -> str:
-    return f"SELECT {_columns(node)} FROM {inputs[0]}"
+    return f"SELECT {_columns(node)}{rendering.sign(node)} FROM {inputs[0]}"
 
 
 @delta.register

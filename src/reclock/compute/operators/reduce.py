@@ -33,6 +33,9 @@ _MERGED_BY = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
 def _(node: Reduce, rendering: Rendering, inputs: Sequence[str]) -> str:
     """Aggregates write an argument several times. One that is computed is computed below them, but
     for a filtered aggregate, whose argument no other row may meet."""
+    partials = partial_aggregates(node)
+    if id(node.input) in rendering.signed and partials is not None:
+        return partials.of_signed_rows(rendering.engine, inputs[0])
     engine, input_columns = rendering.engine, columns(node.input, "i")
     computed: list[Scalar] = []
 

@@ -27,6 +27,7 @@ class EngineRelation:
     If it ``is_counted``, it has the columns of updates, and must be read at a time; otherwise its
     rows count as they are. ``is_monotonic``: each of its diffs is positive, so that no update
     retracts another. ``is_single``: each diff is one; ``is_mostly_single``: most diffs are.
+    ``is_signed``: some may be minus one, too, and no other.
     """
 
     name: str
@@ -34,6 +35,7 @@ class EngineRelation:
     is_monotonic: bool = False
     is_single: bool = False
     is_mostly_single: bool = False
+    is_signed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,15 @@ class Rendering:
     be left out."""
     scratch: str = ""
     """The prefix of the relations that the engine creates for the statement."""
+    signed: frozenset[int] = frozenset()
+    """The nodes, by ``id(node)``, whose rows are updates: after the node's columns they have ``n``,
+    which is 1 or -1. Of equal rows, those with 1 and -1 take each other back."""
+
+    def sign(self, node: Plan, alias: str = "") -> str:
+        """What follows the node's columns in a select list; ``alias`` is that of its input."""
+        if id(node) not in self.signed:
+            return ""
+        return f", {alias}.n AS n" if alias else ", n"
 
 
 class InputVersion(Enum):

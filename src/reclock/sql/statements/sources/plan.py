@@ -11,7 +11,8 @@ from sqlglot import exp
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import RelationDesc
 from reclock.catalog.objects import Item, ItemType
-from reclock.definitions.sources import ObjectsConnector, may_be_negative
+from reclock.definitions.load_generators import GENERATED_KEYS
+from reclock.definitions.sources import LoadGenerator, ObjectsConnector, may_be_negative
 from reclock.errors import DuplicateObject, InvalidOption, UnsupportedSql
 from reclock.sql.catalog.definitions import SourceDefinition
 from reclock.sql.catalog.entries import RelationEntry
@@ -218,6 +219,8 @@ def subsource_entry(
         else StorageCollectionId.of_guest(host, of.id, table)
     )
     desc = of.source.subsources[table] if of.source is not None else of.desc
+    if of.source is not None and isinstance(of.source.connector, LoadGenerator):
+        desc = replace(desc, key=GENERATED_KEYS.get(of.source.connector.kind, {}).get(table))
     return RelationEntry(
         item.id,
         output,
