@@ -1,4 +1,4 @@
-"""Cursors and warnings, as clients of PostgreSQL see them."""
+"""Cursors, warnings and a table called ``values``, as clients of PostgreSQL see them."""
 
 from __future__ import annotations
 
@@ -21,6 +21,21 @@ MOVES = """
     MOVE ALL FROM nowhere;
     ROLLBACK;
     MOVE 1 FROM c
+"""
+VALUES = """
+    CREATE TABLE values (id integer, value integer);
+    INSERT INTO values VALUES (1, 2);
+    INSERT INTO values SELECT id + 1, value FROM values;
+    SELECT values.value FROM values;
+    SELECT a.id FROM values AS a JOIN values b ON a.id = b.id, values WHERE values.id = 1 ORDER BY a.id;
+    SELECT array_agg(values.id ORDER BY values.id) FROM values;
+    SELECT v.n, (SELECT count(*) FROM values) FROM (VALUES (1), (2)) AS v (n) ORDER BY v.n;
+    UPDATE values SET value = 3 FROM values AS other WHERE values.id = other.id AND other.id = 2;
+    WITH v AS (VALUES (7)) SELECT * FROM v;
+    SELECT * FROM values LIMIT 0;
+    SELECT FROM VALUES (1);
+    DELETE FROM values USING values AS other WHERE values.id = other.id;
+    DROP TABLE values
 """
 WARNINGS = {
     "ROLLBACK": "25P01",
@@ -67,3 +82,7 @@ def test_warnings_have_their_severity_and_sqlstate(
             severity = "NOTICE" if sqlstate == "00000" else "WARNING"
             assert notices == [(severity, sqlstate)], statement
             notices.clear()
+
+
+def test_a_table_may_be_called_values(ours: psycopg.Connection, theirs: psycopg.Connection) -> None:
+    assert_same_answers(ours, theirs, VALUES, messages=())

@@ -80,6 +80,16 @@ class JoinParser(TypeParser):
             table.set("joins", list(self._parse_joins()) or None)
         return table
 
+    def _sees_table_called_values(self) -> bool:
+        is_word = self._curr.token_type == TokenType.VALUES
+        return is_word and self._next.token_type != TokenType.L_PAREN
+
+    def _parse_table_part(self, schema: bool = False) -> exp.Expr | None:
+        """sqlglot takes VALUES, which may be the name of a table, for the beginning of rows alone."""
+        if self._sees_table_called_values():
+            return self._parse_id_var(any_token=True)
+        return super()._parse_table_part(schema=schema)
+
     def rows_after_with(self) -> exp.Expr | None:
         """VALUES after WITH, as a SELECT from them."""
         rows = super()._parse_statement()
@@ -93,6 +103,8 @@ class JoinParser(TypeParser):
         return query
 
     def _parse_derived_table_values(self, allow_value_synonym: bool = False) -> exp.Values | None:
+        if self._sees_table_called_values():
+            return None
         if self._match_pair(TokenType.L_PAREN, TokenType.VALUES, advance=False):
             depth, rows = 0, self._index + 2
             for token in self._tokens[rows:]:
