@@ -63,4 +63,4 @@ SELECT n, rank() OVER (ORDER BY ARRAY[i, interval '1 day']), count(*) OVER (PART
 SELECT a.n, b.n FROM held AS a JOIN held AS b ON ARRAY[a.i] = ARRAY[b.i] AND a.n < b.n
 SELECT array_agg(n ORDER BY i, n), array_agg(n ORDER BY i DESC, n), array_agg(n ORDER BY ARRAY[i], n DESC), string_agg(n::text, '' ORDER BY i, n DESC) FROM held
 SELECT array_agg(n ORDER BY v, n), array_agg(v ORDER BY v DESC, n) FROM (VALUES (0, interval '1 day'), (1, '24:00'), (2, '1 mon'), (3, '30 days'), (4, '-1 sec'), (5, NULL), (6, '40 days')) AS x (n, v)
-SELECT '1 day 00:00:01.234567'::interval(6), CAST('00:00:01.5' AS interval(6)), ARRAY['1.000001 sec']::interval(6)[], pg_typeof('1 sec'::interval(6))
+SELECT '1 day 00:00:01.234567'::interval(6), CAST('00:00:01.5' AS interval(6)), ARRAY['1.000001 sec']::interval(6)[]
