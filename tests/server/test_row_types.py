@@ -33,6 +33,23 @@ ROWS = """
 """
 
 
+LIMITED = """
+    CREATE TABLE t (v varchar(3), c char(2), at timestamp(0), d text);
+    SELECT v::text, c, at FROM jsonb_populate_record(NULL::t, '{"v": "abc", "c": "x", "at": "2024-01-01 00:00:00.7"}');
+    SELECT v::text, c, at FROM jsonb_populate_record(NULL::t, '{"v": "abc   ", "c": "x    "}');
+    SELECT v::text, c, at FROM jsonb_populate_record(NULL::t, '{"v": "abcd"}');
+    SELECT c FROM jsonb_populate_recordset(NULL::t, '[{"c": "xyz"}]');
+    SELECT * FROM jsonb_to_record('{"c": "xyz"}') AS r (c char(2));
+    SELECT ((jsonb_populate_record(NULL::t, '{"v": "abcd"}')).v)::text
+"""
+
+
+def test_fields_have_the_lengths_and_precisions_of_columns(
+    ours: psycopg.Connection, theirs: psycopg.Connection
+) -> None:
+    assert_same_answers(ours, theirs, LIMITED, messages=())
+
+
 def test_rows_of_relations_are_those_of_postgresql(
     ours: psycopg.Connection, theirs: psycopg.Connection
 ) -> None:

@@ -286,8 +286,12 @@ class ScalarType:
 
 @dataclass(frozen=True, slots=True)
 class RecordField:
+    """A field of a record. ``limit`` is that of the column of the relation whose rows the records
+    are."""
+
     name: str
     type: ScalarType
+    limit: TextLimit | MomentLimit | None = field(default=None, compare=False)
 
 
 def enum(type: EnumType) -> ScalarType:

@@ -45,7 +45,9 @@ class TypeScope:
         entry = self.catalog.find(parts, self.session)
         if not isinstance(entry, RelationEntry) or not entry.desc.columns:
             return None
-        return record([RecordField(column.name, column.type) for column in entry.desc.columns])
+        return record(
+            [RecordField(column.name, column.type, column.limit) for column in entry.desc.columns]
+        )
 
     def find(self, parts: Sequence[str]) -> TypeEntry | None:
         """The type of that name, if it is one. Raises ``ObjectQuarantined``."""

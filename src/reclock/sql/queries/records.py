@@ -14,7 +14,7 @@ from reclock.plan.functions.domains import IN_DOMAIN
 from reclock.plan.relational import FlatMap
 from reclock.plan.scalars import Call, Case, ColumnRef, Literal
 from reclock.sql.names import fold
-from reclock.sql.queries.assignment import limited
+from reclock.sql.queries.assignment import assign, limited
 from reclock.sql.queries.attach import attach
 from reclock.sql.queries.coercion import cast, coerce
 from reclock.sql.queries.columns import declared_column
@@ -176,14 +176,14 @@ def _populated(base: TypedExpr, document: TypedExpr) -> list[tuple[str, TypedExp
                 (
                     (
                         call("jsonb_exists", [checked, Literal(name, TEXT)]),
-                        _value(checked, Column(name, value.type)),
+                        _value(checked, Column(name, value.type, limit=field.limit)),
                     ),
                 ),
                 value,
                 value.type,
             ),
         )
-        for name, value in fields(base)
+        for (name, value), field in zip(fields(base), base.type.fields, strict=True)
     ]
 
 
@@ -201,7 +201,10 @@ def _value(record: TypedExpr, declared: Column) -> TypedExpr:
         return call("->", [record, key])
     if declared.type.element is not None:
         return _array_field(record, key, declared)
-    value = cast(call("->>", [record, key]), declared.type)
+    text = call("->>", [record, key])
+    if declared.type.name is TypeName.BPCHAR:
+        return assign(text, declared)
+    value = cast(text, declared.type)
     return value if declared.limit is None else limited(value, declared.limit)
 
 
