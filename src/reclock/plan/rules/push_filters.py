@@ -10,6 +10,7 @@ from reclock.plan.build import filter_rows
 from reclock.plan.relational import (
     Distinct,
     Filter,
+    FlatMap,
     Join,
     JoinKind,
     Map,
@@ -19,8 +20,8 @@ from reclock.plan.relational import (
     TopK,
     Union,
 )
-from reclock.plan.scalar_trees import columns_of, move_columns
-from reclock.plan.scalars import Scalar
+from reclock.plan.scalar_trees import columns_of, is_random, move_columns
+from reclock.plan.scalars import Call, ColumnRef, Scalar
 from reclock.plan.totality import could_error
 from reclock.plan.traversal import rewritten_around
 
@@ -79,6 +80,14 @@ def _(plan: Map, predicates: Sequence[Scalar], whole: Set[int]) -> Plan:
 
 
 @push_into.register
+def _(plan: FlatMap, predicates: Sequence[Scalar], whole: Set[int]) -> Plan:
+    """A function in FROM is then not called for rows that no one asks for."""
+    width = len(plan.input.desc)
+    below, here = _split(predicates, lambda used: max(used) < width)
+    return filter_rows(replace(plan, input=filtered(plan.input, below, whole)), here)
+
+
+@push_into.register
 def _(plan: Distinct, predicates: Sequence[Scalar], whole: Set[int]) -> Plan:
     return Distinct(filtered(plan.input, predicates, whole))
 
@@ -105,7 +114,8 @@ def _(plan: TopK, predicates: Sequence[Scalar], whole: Set[int]) -> Plan:
 
 @push_into.register
 def _(plan: Join, predicates: Sequence[Scalar], whole: Set[int]) -> Plan:
-    """To the sides that the join does not fill up with NULLs."""
+    """To the sides that the join does not fill up with NULLs. What is correlated is computed for
+    the rows of a copy of the left side, to which its predicates go as well."""
     width = len(plan.left.desc)
     to_left: list[Scalar] = []
     to_right: list[Scalar] = []
@@ -115,10 +125,33 @@ def _(plan: Join, predicates: Sequence[Scalar], whole: Set[int]) -> Plan:
     if plan.kind in (JoinKind.INNER, JoinKind.RIGHT):
         to_right, here = _split(here, lambda used: min(used) >= width)
     left = filtered(plan.left, to_left, whole)
-    right = filtered(
-        plan.right, [move_columns(predicate, lambda i: i - width) for predicate in to_right], whole
-    )
+    right_predicates = [move_columns(predicate, lambda i: i - width) for predicate in to_right]
+    copies = _copied_columns(plan)
+    right_predicates += [
+        move_columns(predicate, copies.__getitem__)
+        for predicate in to_left
+        if columns_of(predicate) <= copies.keys() and not is_random(predicate)
+    ]
+    right = filtered(plan.right, right_predicates, whole)
     return filter_rows(replace(plan, left=left, right=right), here)
+
+
+def _copied_columns(plan: Join) -> dict[int, int]:
+    """The columns of the left side that a row of the right side must have too, to matter, with the
+    right side's: those that the join compares such that NULL is a value."""
+    if plan.kind in (JoinKind.RIGHT, JoinKind.FULL):
+        return {}
+    width, copies = len(plan.left.desc), {}
+    for condition in plan.residual:
+        match condition:
+            case Call("is_not_distinct", (ColumnRef(left, type), ColumnRef(right))):
+                if (
+                    left < width <= right
+                    and type.is_keyed
+                    and type == plan.right.desc.types[right - width]
+                ):
+                    copies[left] = right - width
+    return copies
 
 
 def _split(
