@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, Column, RelationDesc
+from reclock.algebra.relations import array as array_of
 from reclock.errors import UnsupportedSql
 from reclock.plan.build import distinct, filter_rows, join, map_columns, project
 from reclock.plan.relational import FlatMap, JoinKind, Plan
 from reclock.plan.scalars import Call, ColumnRef, Literal
 from reclock.sql.names import fold
+from reclock.sql.queries.around import named_around
 from reclock.sql.queries.attach import attach
 from reclock.sql.queries.call_forms import positional
 from reclock.sql.queries.coercion import coerce, default_to_text
@@ -31,7 +33,7 @@ from reclock.sql.queries.expressions import (
     scalar,
     written_name,
 )
-from reclock.sql.queries.joins import check_names, filtered, join_conditions
+from reclock.sql.queries.joins import check_names, filtered, join_conditions, joined_on
 from reclock.sql.queries.list_calls import row_function
 from reclock.sql.queries.overloads import call, is_null, negated
 from reclock.sql.queries.planned import Elements, OuterRef, TypedExpr, has, scalar_of, scalars_of
@@ -60,9 +62,12 @@ def with_function(left: ScopedPlan, node: exp.Expr, context: Context) -> ScopedP
     return ScopedPlan(right.plan, left.scope.beside(right.scope))
 
 
-def rows_of_function(node: exp.Expr, left: ScopedPlan, context: Context) -> ScopedPlan:
+def rows_of_function(
+    node: exp.Expr, left: ScopedPlan, context: Context, *, keeps_rows: bool = False
+) -> ScopedPlan:
     """The rows of ``left``, each with those that the functions answer for it. The scope is of their
-    columns alone."""
+    columns alone. If it ``keeps_rows``, a row without any has one of NULLs; the functions must be
+    built-in ones whose rows are elements."""
     reject_unsupported(
         node, "this", "db", "catalog", "alias", "expressions", "ordinality", "offset", "rows_from"
     )
@@ -99,8 +104,12 @@ def rows_of_function(node: exp.Expr, left: ScopedPlan, context: Context) -> Scop
     columns = tuple(
         Column(name, Elements(value).type) for name, value in zip(names, arrays, strict=True)
     )
-    spread = FlatMap(plan, tuple(scalars_of(arrays)), RelationDesc(plan.desc.columns + columns))
     width = len(plan.desc)
+    if keeps_rows:  # beside the elements of this one, those of an empty array are NULL
+        arrays = [*arrays, Literal((None,), array_of(BOOLEAN))]
+    added = [*columns, Column("kept", BOOLEAN)][: len(arrays)]
+    desc = RelationDesc((*plan.desc.columns, *added))
+    spread = FlatMap(plan, tuple(scalars_of(arrays)), desc)
     output = project(spread, [*range(len(left.plan.desc)), *range(width, width + len(columns))])
     scope_of_columns = Scope(
         tuple(
@@ -206,24 +215,39 @@ def lateral_function(
 def with_function_or_nulls(
     left: ScopedPlan, function: exp.Expr, on: exp.Expr | None, context: Context
 ) -> ScopedPlan:
-    """The rows of ``left``, each with the rows of ``function`` that meet ``on``, or with NULLs."""
+    """The rows of ``left``, each with the rows of ``function`` that meet ``on``, or with NULLs. The
+    function is computed once for equal values of the columns that it names."""
+    if (on is None or on == exp.true()) and _has_elements(function, left, context):
+        kept = rows_of_function(function, left, context, keeps_rows=True)
+        check_names(left, kept)
+        return ScopedPlan(kept.plan, left.scope.beside(kept.scope.with_missing_rows()))
     width = len(left.plan.desc)
-    rows = distinct(left.plan)
-    function_rows = with_function(ScopedPlan(rows, left.scope), function, context)
+    names = named_around(function, left.scope, context) or list(range(width))
+    around = Scope(tuple(left.scope.columns[i] for i in names))
+    rows = ScopedPlan(distinct(project(left.plan, names)), around)
+    function_rows = with_function(rows, function, context)
+    count, end = len(names), len(function_rows.plan.desc)
+    right = project(function_rows.plan, [*range(count, end), *range(count)])
+    function_scope = Scope(function_rows.scope.columns[count:]).with_missing_rows()
+    scope, start = left.scope.beside(function_scope), width + end - count
     same = [
-        Call("is_not_distinct", (ColumnRef(i, type), ColumnRef(width + i, type)), BOOLEAN)
-        for i, type in enumerate(left.plan.desc.types)
+        Call("is_not_distinct", (ColumnRef(i, type), ColumnRef(start + k, type)), BOOLEAN)
+        for k, (i, type) in enumerate((i, left.plan.desc.types[i]) for i in names)
     ]
-    matching_rows = filtered(
-        function_rows,
-        join_conditions(None if on == exp.true() else on, function_rows.scope, context),
-    )
-    joined = join(left.plan, matching_rows.plan, JoinKind.LEFT, same)
-    function_scope = Scope(function_rows.scope.columns[width:]).with_missing_rows()
-    return ScopedPlan(
-        project(joined, [*range(width), *range(2 * width, len(joined.desc))]),
-        left.scope.beside(function_scope),
-    )
+    conditions = join_conditions(None if on == exp.true() else on, scope, context)
+    if any(has(condition, OuterRef) for condition in conditions):
+        raise correlated_error()
+    joined = joined_on(left.plan, right, JoinKind.LEFT, [*same, *conditions])
+    return ScopedPlan(project(joined, range(start)), scope)
+
+
+def _has_elements(node: exp.Expr, left: ScopedPlan, context: Context) -> bool:
+    """Whether the rows of the functions are elements of arrays."""
+    expr_context = ExprContext(left.scope, SubqueryPlanner(context), "a function in FROM")
+    if _defined_call(tracked_copy(node), expr_context, context) is not None:
+        return False
+    names = [function_name(_called(part)) for part in node.args.get("rows_from") or [node]]
+    return all(name in ROW_FUNCTIONS for name in names)
 
 
 # --- functions that users defined ---
