@@ -35,12 +35,12 @@ SELECT n, generate_series(n, 4.5) AS g FROM amounts
 SELECT x.a, x.b, x.c, x.d, x.e, x.f FROM jsonb_to_record('{"a": ["x", null, 3, {"q": 1}], "b": [1, null, "2"], "c": "{p,q}", "d": null, "f": []}') AS x(a text[], b int[], c text[], d int[], e int[], f bool[])
 SELECT w.a, x.k, x.n[1] AS first FROM w, jsonb_to_recordset(jsonb_build_array(jsonb_build_object('k', jsonb_build_array(w.y, w.a), 'n', '[1.5, 2]'::jsonb), '{}'::jsonb)) AS x(k text[], n numeric[])
 SELECT t.a, q FROM t LEFT JOIN LATERAL generate_series(1, t.a) AS q ON true
-SELECT t.a, e, n FROM t LEFT JOIN LATERAL generate_series(3, t.a) WITH ORDINALITY AS x (e, n) ON true
-SELECT t.a, x.* FROM t LEFT JOIN LATERAL unnest(ARRAY[t.b, 'z'], string_to_array(t.b, 'w')) AS x (e, n) ON true
-SELECT t.a, e FROM t LEFT JOIN LATERAL unnest(CASE WHEN t.a > 1 THEN ARRAY[t.a, NULL] END) AS e ON true
-SELECT t.a, count(e), count(*) FROM t LEFT JOIN LATERAL unnest(string_to_array(t.b, 'o')) AS e ON e <> '' GROUP BY t.a
-SELECT t.a, e, w.y FROM t LEFT JOIN LATERAL generate_series(2, t.a) AS e ON true LEFT JOIN w ON w.a = e
+SELECT t.a, q, n FROM t LEFT JOIN LATERAL generate_series(3, t.a) WITH ORDINALITY AS x (q, n) ON true
+SELECT t.a, x.* FROM t LEFT JOIN LATERAL unnest(ARRAY[t.b, 'z'], string_to_array(t.b, 'w')) AS x (q, n) ON true
+SELECT t.a, q FROM t LEFT JOIN LATERAL unnest(CASE WHEN t.a > 1 THEN ARRAY[t.a, NULL] END) AS q ON true
+SELECT t.a, count(q), count(*) FROM t LEFT JOIN LATERAL unnest(string_to_array(t.b, 'o')) AS q ON q <> '' GROUP BY t.a
+SELECT t.a, q, w.y FROM t LEFT JOIN LATERAL generate_series(2, t.a) AS q ON true LEFT JOIN w ON w.a = q
 SELECT t.a, x.key, x.value FROM t LEFT JOIN LATERAL jsonb_each(CASE WHEN t.a = 1 THEN jsonb_build_object('k', t.b) END) AS x ON true
 SELECT t.a, q FROM t LEFT JOIN LATERAL generate_series(1, 2) AS q ON q > t.a AND t.b <> 'one'
-SELECT t.a, (SELECT sum(e) FROM (VALUES (1), (2)) AS v (n) LEFT JOIN LATERAL generate_series(v.n, t.a) AS e ON true) FROM t
+SELECT t.a, (SELECT sum(q) FROM (VALUES (1), (2)) AS v (n) LEFT JOIN LATERAL generate_series(v.n, t.a) AS q ON true) FROM t
 SELECT t.a, x IS NULL FROM t LEFT JOIN LATERAL jsonb_each(CASE WHEN t.a = 1 THEN '{"k": 1}'::jsonb END) AS x ON true
