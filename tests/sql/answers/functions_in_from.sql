@@ -40,7 +40,7 @@ SELECT t.a, x.* FROM t LEFT JOIN LATERAL unnest(ARRAY[t.b, 'z'], string_to_array
 SELECT t.a, q FROM t LEFT JOIN LATERAL unnest(CASE WHEN t.a > 1 THEN ARRAY[t.a, NULL] END) AS q ON true
 SELECT t.a, count(q), count(*) FROM t LEFT JOIN LATERAL unnest(string_to_array(t.b, 'o')) AS q ON q <> '' GROUP BY t.a
 SELECT t.a, q, w.y FROM t LEFT JOIN LATERAL generate_series(2, t.a) AS q ON true LEFT JOIN w ON w.a = q
-SELECT t.a, x.key, x.value FROM t LEFT JOIN LATERAL jsonb_each(CASE WHEN t.a = 1 THEN jsonb_build_object('k', t.b) END) AS x ON true
+SELECT t.a, x.key, x.value::text FROM t LEFT JOIN LATERAL jsonb_each(CASE WHEN t.a = 1 THEN jsonb_build_object('k', t.b) END) AS x ON true
 SELECT t.a, q FROM t LEFT JOIN LATERAL generate_series(1, 2) AS q ON q > t.a AND t.b <> 'one'
 SELECT t.a, (SELECT sum(q) FROM (VALUES (1), (2)) AS v (n) LEFT JOIN LATERAL generate_series(v.n, t.a) AS q ON true) FROM t
 SELECT t.a, x IS NULL FROM t LEFT JOIN LATERAL jsonb_each(CASE WHEN t.a = 1 THEN '{"k": 1}'::jsonb END) AS x ON true
