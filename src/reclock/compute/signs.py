@@ -89,5 +89,5 @@ def _keeps_signs(join: Join, side: int) -> bool:
     if join.kind is not JoinKind.INNER and (side, join.kind) != (0, JoinKind.LEFT):
         return False
     other = inputs(join)[1 - side]
-    key, compared = unique_key(other), {pair[1 - side] for pair in join.keys}
+    key, compared = unique_key(other, of_now=True), {pair[1 - side] for pair in join.keys}
     return key is not None and set(key) <= compared

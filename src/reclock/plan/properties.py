@@ -25,37 +25,46 @@ from reclock.plan.scalars import Scalar
 from reclock.plan.totality import could_error
 
 
-def unique_key(plan: Plan) -> tuple[int, ...] | None:
-    """Positions of columns in which no two rows agree, or None if no such key is known."""
+def unique_key(plan: Plan, *, of_now: bool = False) -> tuple[int, ...] | None:
+    """Positions of columns in which no two rows agree, or None if no such key is known.
+
+    Keys are part of what a collection is created with, so more cannot be known of a view without
+    another collection. ``of_now`` asks for all that is known: keys that rows may not have had at
+    earlier times, too. No answer may depend on these.
+    """
     match plan:
         case Get(desc=desc) if desc.key is not None:
             return tuple(desc.names.index(name) for name in desc.key)
+        case Get(desc=desc, key_of_now=names) if of_now and names and set(names) <= set(desc.names):
+            return tuple(desc.names.index(name) for name in names)
         case Reduce(group_by=group_by):
             return tuple(range(len(group_by)))
         case Distinct(input=input):
-            return unique_key(input) or tuple(range(len(input.desc)))
+            return unique_key(input, of_now=of_now) or tuple(range(len(input.desc)))
         case Filter(input=input) | Map(input=input) | TopK(input=input):
-            return unique_key(input)
+            return unique_key(input, of_now=of_now)
         case Project(input=input, indexes=indexes):
-            key = unique_key(input)
+            key = unique_key(input, of_now=of_now)
             if key is not None and set(key) <= set(indexes):
                 return tuple(indexes.index(i) for i in key)
-            if (names := plan.desc.key) is None:
+            if (declared := plan.desc.key) is None:
                 return None
-            declared = tuple(i for i, name in enumerate(plan.desc.names) if name in names)
-            return declared if len(declared) == len(names) else None
+            places = tuple(i for i, name in enumerate(plan.desc.names) if name in declared)
+            return places if len(places) == len(declared) else None
         case Join(left=left, right=right, kind=kind, keys=keys):
             if kind in (JoinKind.SEMI, JoinKind.ANTI):
-                return unique_key(left)
-            if kind not in (JoinKind.INNER, JoinKind.LEFT) or (key := unique_key(right)) is None:
+                return unique_key(left, of_now=of_now)
+            if kind not in (JoinKind.INNER, JoinKind.LEFT):
+                return None
+            if (key := unique_key(right, of_now=of_now)) is None:
                 return None  # before the left side, which is a chain of joins more often
-            if (left_key := unique_key(left)) is None:
+            if (left_key := unique_key(left, of_now=of_now)) is None:
                 return None
             if set(key) <= {right_index for _, right_index in keys}:
                 return left_key
             right_key = tuple(len(left.desc) + i for i in key)
             is_matched = kind is JoinKind.INNER and set(left_key) <= {i for i, _ in keys}
-            return right_key if is_matched else (*left_key, *right_key)
+            return right_key if is_matched and of_now else (*left_key, *right_key)
         case _:
             return None
 

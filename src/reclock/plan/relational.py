@@ -34,6 +34,9 @@ class Get:
     name: str
     desc: RelationDesc
     may_be_negative: bool = False
+    key_of_now: tuple[str, ...] = ()
+    """Columns in which no two rows agree now, as far as that is known; at earlier times some
+    may."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,8 @@ class RelationEntry:
     """See ``Get``."""
     asks_session: bool = False
     """Whether it is a view with functions about the session that reads it, such as ``now()``."""
+    generated_key: tuple[str, ...] = ()
+    """Columns in which no two rows of a load generator agree. They are no key of the collection."""
 
     @property
     def key(self) -> tuple[str, ...]:

@@ -476,8 +476,13 @@ def _table(node: exp.Table, context: Context) -> ScopedPlan:
         plan = in_session(view, lambda call: scalar_of(context.about_session(call)))
         return ScopedPlan(plan, Scope.of(entry.desc, entry.name.item, entry.name, entry.key))
     collection = StorageCollectionId(entry.id) if entry.query is not None else entry.collection
-    desc = replace(entry.desc, key=entry.key or None)
     return ScopedPlan(
-        Get(collection, entry.name.item, desc, entry.may_be_negative),
+        Get(
+            collection,
+            entry.name.item,
+            entry.desc,
+            entry.may_be_negative,
+            entry.key or entry.generated_key,
+        ),
         Scope.of(entry.desc, entry.name.item, entry.name, entry.key),
     )

@@ -219,8 +219,8 @@ def subsource_entry(
         else StorageCollectionId.of_guest(host, of.id, table)
     )
     desc = of.source.subsources[table] if of.source is not None else of.desc
-    if of.source is not None and isinstance(of.source.connector, LoadGenerator):
-        desc = replace(desc, key=GENERATED_KEYS.get(of.source.connector.kind, {}).get(table))
+    connector = of.source.connector if of.source is not None else None
+    kind = connector.kind if isinstance(connector, LoadGenerator) else ""
     return RelationEntry(
         item.id,
         output,
@@ -230,4 +230,5 @@ def subsource_entry(
         create_sql=item.create_sql,
         depends_on=frozenset({of.id}),
         may_be_negative=of.may_be_negative,
+        generated_key=GENERATED_KEYS.get(kind, {}).get(table, ()),
     )
