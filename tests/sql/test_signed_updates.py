@@ -22,6 +22,7 @@ from reclock.compute.engines.engine import TableInput
 from reclock.compute.operators.rules import EngineRelation
 from reclock.errors import EvaluationError, NegativeMultiplicity, ReclockError
 from reclock.plan.relational import collections
+from reclock.sql.names import SessionNames
 from reclock.sql.statements.query.values import Select
 
 
@@ -143,3 +144,16 @@ def of_updates(
     inputs = dict.fromkeys(collections(select.plan), input)
     result = engine.run(select.plan, select.finishing, inputs, Timestamp(0))
     return [tuple(row.values()) for batch in result.batches for row in batch.to_pylist()]
+
+
+def test_a_primary_key_lets_a_join_be_signed_and_is_no_key_of_a_view() -> None:
+    """A view's collection was created with the key that it had, and rows of earlier times may have
+    had no key."""
+    world = World()
+    world.execute("CREATE TABLE customers (id int PRIMARY KEY, name text)")
+    world.execute("CREATE TABLE orders (id int, customer int, price numeric(10, 2))")
+    world.execute("CREATE VIEW names AS SELECT id, name FROM customers")
+    joined = "SELECT sum(price) FROM orders JOIN customers ON customer = customers.id"
+    assert may_sign(world, world.select(joined))
+    assert not may_sign(world, world.select(joined.replace("customers.id", "length(name)")))
+    assert world.catalog.resolve(("names",), SessionNames()).desc.key is None
