@@ -121,6 +121,20 @@ def test_only_counts_and_exact_sums_add_up_updates(
         assert answered(world, engine, select) == expected
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT count(*) FROM t WHERE random() < d",
+        "SELECT count(*) FILTER (WHERE random() < d) FROM t",
+        "SELECT count(u) FROM (SELECT gen_random_uuid() AS u FROM t) AS t",
+        "SELECT count(*) FROM t TABLESAMPLE BERNOULLI (50)",
+    ],
+)
+def test_random_values_are_computed_for_rows(sql: str, world: World) -> None:
+    """The update that takes a row back would have another value than the one that brought it."""
+    assert not may_sign(world, world.select(sql))
+
+
 def test_an_error_is_raised_for_a_row_that_is_there_and_for_no_other(
     world: World, engine: DuckDbEngine
 ) -> None:

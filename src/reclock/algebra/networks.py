@@ -15,7 +15,7 @@ from reclock.errors import EvaluationError, InvalidText, NetworkHasHost
 
 _SIZES = {4: 32, 6: 128}
 """The bits of an address, by version."""
-_OCTETS = re.compile(r"[0-9]+(?:\.[0-9]+){0,3}", re.ASCII)
+_OCTETS = re.compile(r"0*[0-9]{1,3}(?:\.0*[0-9]{1,3}){0,3}", re.ASCII)
 _CLASSES = ((240, 32), (224, 4), (192, 24), (128, 16), (0, 8))
 """The prefix of an IPv4 network that is written without one: by its least first octet."""
 
@@ -81,7 +81,7 @@ def _read(text: str, type_name: str) -> Network:
     has_zeros = len(length) > 1 and length.startswith("0") and ":" in written
     if slash and (has_zeros or not (length.isascii() and length.isdigit())):
         raise InvalidText(type_name, text)
-    prefix = int(length[:9]) if slash else None
+    prefix = int(length.lstrip("0")[:9] or "0") if slash else None
     version, least, address = _address(written, text, type_name)
     if prefix is None:
         prefix = _written_without(version, least, address, text, type_name)
@@ -99,7 +99,9 @@ def _address(written: str, text: str, type_name: str) -> tuple[int, int, int]:
             return 6, 128, int(IPv6Address(written))
         except AddressValueError as error:
             raise InvalidText(type_name, text) from error
-    octets = [int(octet) for octet in written.split(".")] if _OCTETS.fullmatch(written) else [256]
+    octets = (
+        [int(octet[-3:]) for octet in written.split(".")] if _OCTETS.fullmatch(written) else [256]
+    )
     if max(octets) > 255:
         raise InvalidText(type_name, text)
     return 4, 8 * len(octets), int.from_bytes(bytes(octets).ljust(4, b"\0"), "big")

@@ -286,8 +286,7 @@ class ScalarType:
 
 @dataclass(frozen=True, slots=True)
 class RecordField:
-    """A field of a record. ``limit`` is that of the column of the relation whose rows the records
-    are."""
+    """A field of a record. ``limit`` is that of a column, of records that are rows of a relation."""
 
     name: str
     type: ScalarType

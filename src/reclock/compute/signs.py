@@ -28,6 +28,7 @@ from reclock.plan.relational import (
     Union,
     inputs,
 )
+from reclock.plan.scalar_trees import is_random
 
 _FILTERS_LEFT = (JoinKind.SEMI, JoinKind.ANTI)
 
@@ -50,7 +51,7 @@ def signed_nodes(
 
     def path(node: Plan) -> list[int] | None:
         """From the node down to the collection; None if there is none."""
-        if readers[id(node)] != 1 or id(node) in computed_again:
+        if readers[id(node)] != 1 or id(node) in computed_again or _is_random(node):
             return None
         if not may_fail and could_fail(node):
             return None
@@ -75,6 +76,7 @@ def signed_nodes(
         for node in nodes.values()
         if isinstance(node, Reduce | Distinct)
         and id(node) not in computed_again
+        and not _is_random(node)
         and (may_fail or not could_fail(node))
         and partial_aggregates(node) is not None
         for key in path(inputs(node)[0]) or ()
@@ -91,3 +93,15 @@ def _keeps_signs(join: Join, side: int) -> bool:
     other = inputs(join)[1 - side]
     key, compared = unique_key(other, of_now=True), {pair[1 - side] for pair in join.keys}
     return key is not None and set(key) <= compared
+
+
+def _is_random(node: Plan) -> bool:
+    """Whether it computes values that differ between an update and the one that takes it back."""
+    match node:
+        case Map(scalars=scalars) | Filter(predicates=scalars) | Join(residual=scalars):
+            return any(map(is_random, scalars))
+        case Reduce(aggregates=aggregates):
+            parts = [(*each.arguments, *filter(None, [each.filter])) for each in aggregates]
+            return any(is_random(part) for listed in parts for part in listed)
+        case _:
+            return False

@@ -38,5 +38,6 @@ SELECT n, rank() OVER (ORDER BY i), lag(i) OVER (ORDER BY i, n) FROM hosts
 SELECT n, i IS DISTINCT FROM c, i = ANY (ARRAY[c, '::1'::inet]) FROM hosts
 SELECT '192.168.1'::cidr, '10'::cidr, '128'::cidr, '224'::cidr, '240'::cidr, '192.168/16'::inet, '010.001.0.1'::inet, '1.2.3.4/08'::inet, '1:2:3:4:5:6:7:8'::inet, '1::'::cidr
 SELECT '::1:2:3:4'::inet, '::1:0'::inet, '::2'::inet, '1::0:0:1'::inet, '::ffff:0:0'::inet, '::fffe:1:2'::inet, '1:0:0:2:0:0:0:3'::inet, '1:2:3:4:5:6:7::'::inet
+SELECT '00000000010.0.0.1/000000000008'::inet, '0010.0/016'::cidr
 SELECT '08:00:2b:01:02:03'::macaddr, '08-00-2b-01-02-03'::macaddr, '08002b:010203'::macaddr, '08002b-010203'::macaddr, '0800.2b01.0203'::macaddr, '0800-2b01-0203'::macaddr, ' 08002B010203 '::macaddr, '8:0:2b:1:2:3'::macaddr
 SELECT inet '10.0.0.1' OPERATOR(pg_catalog.<<) cidr '10/8', inet '10.0.0.1' OPERATOR(pg_catalog.&&) cidr '10/8'

@@ -105,10 +105,11 @@ def rows_of_function(
         Column(name, Elements(value).type) for name, value in zip(names, arrays, strict=True)
     )
     width = len(plan.desc)
-    if keeps_rows:  # beside the elements of this one, those of an empty array are NULL
+    spread_columns = columns
+    if keeps_rows:  # beside the element of this array, those of an empty one are NULL
         arrays = [*arrays, Literal((None,), array_of(BOOLEAN))]
-    added = [*columns, Column("kept", BOOLEAN)][: len(arrays)]
-    desc = RelationDesc((*plan.desc.columns, *added))
+        spread_columns = (*columns, Column("kept", BOOLEAN))
+    desc = RelationDesc(plan.desc.columns + spread_columns)
     spread = FlatMap(plan, tuple(scalars_of(arrays)), desc)
     output = project(spread, [*range(len(left.plan.desc)), *range(width, width + len(columns))])
     scope_of_columns = Scope(
@@ -217,7 +218,7 @@ def with_function_or_nulls(
 ) -> ScopedPlan:
     """The rows of ``left``, each with the rows of ``function`` that meet ``on``, or with NULLs. The
     function is computed once for equal values of the columns that it names."""
-    if (on is None or on == exp.true()) and _has_elements(function, left, context):
+    if (on is None or on == exp.true()) and _has_elements(function, context):
         kept = rows_of_function(function, left, context, keeps_rows=True)
         check_names(left, kept)
         return ScopedPlan(kept.plan, left.scope.beside(kept.scope.with_missing_rows()))
@@ -241,10 +242,10 @@ def with_function_or_nulls(
     return ScopedPlan(project(joined, range(start)), scope)
 
 
-def _has_elements(node: exp.Expr, left: ScopedPlan, context: Context) -> bool:
+def _has_elements(node: exp.Expr, context: Context) -> bool:
     """Whether the rows of the functions are elements of arrays."""
-    expr_context = ExprContext(left.scope, SubqueryPlanner(context), "a function in FROM")
-    if _defined_call(tracked_copy(node), expr_context, context) is not None:
+    node = tracked_copy(node)
+    if _calls_of_defined(node, context):
         return False
     names = [function_name(_called(part)) for part in node.args.get("rows_from") or [node]]
     return all(name in ROW_FUNCTIONS for name in names)
@@ -258,16 +259,10 @@ def _defined_call(
 ) -> DefinedCall | None:
     """The call, if ``node`` of FROM is one of a function of rows that a user defined. Raises
     ``UnsupportedSql`` for one among other functions, or with WITH ORDINALITY."""
-    parts = node.args.get("rows_from") or [node]
-    calls = [
-        (written, part)
-        for part in parts
-        if (written := _written_call(part)) is not None
-        and context.catalog.functions(written[0], context.session)
-    ]
+    calls, parts = _calls_of_defined(node, context), node.args.get("rows_from") or [node]
     if not calls:
         return None
-    (names, function), _ = calls[0]
+    names, function = calls[0]
     is_numbered = node.args.get("offset") or node.args.get("ordinality")
     if len(parts) > 1 or is_numbered:
         raise UnsupportedSql(
@@ -276,6 +271,14 @@ def _defined_call(
             hint="row_number() numbers the rows of a subquery",
         )
     return defined_call(names, function, expr_context, context)
+
+
+def _calls_of_defined(node: exp.Expr, context: Context) -> list[tuple[list[str], exp.Anonymous]]:
+    """The written names and the calls, among those of ``node``, of functions that users defined."""
+    written = map(_written_call, node.args.get("rows_from") or [node])
+    return [
+        call for call in written if call and context.catalog.functions(call[0], context.session)
+    ]
 
 
 def _written_call(node: exp.Expr) -> tuple[list[str], exp.Anonymous] | None:
