@@ -101,7 +101,11 @@ def _is_random(node: Plan) -> bool:
         case Map(scalars=scalars) | Filter(predicates=scalars) | Join(residual=scalars):
             return any(map(is_random, scalars))
         case Reduce(aggregates=aggregates):
-            parts = [(*each.arguments, *filter(None, [each.filter])) for each in aggregates]
-            return any(is_random(part) for listed in parts for part in listed)
+            return any(
+                is_random(part)
+                for aggregate in aggregates
+                for part in (*aggregate.arguments, aggregate.filter)
+                if part is not None
+            )
         case _:
             return False
