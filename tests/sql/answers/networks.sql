@@ -41,3 +41,9 @@ SELECT '::1:2:3:4'::inet, '::1:0'::inet, '::2'::inet, '1::0:0:1'::inet, '::ffff:
 SELECT '00000000010.0.0.1/000000000008'::inet, '0010.0/016'::cidr
 SELECT '08:00:2b:01:02:03'::macaddr, '08-00-2b-01-02-03'::macaddr, '08002b:010203'::macaddr, '08002b-010203'::macaddr, '0800.2b01.0203'::macaddr, '0800-2b01-0203'::macaddr, ' 08002B010203 '::macaddr, '8:0:2b:1:2:3'::macaddr
 SELECT inet '10.0.0.1' OPERATOR(pg_catalog.<<) cidr '10/8', inet '10.0.0.1' OPERATOR(pg_catalog.&&) cidr '10/8'
+SELECT array_to_string(ARRAY[inet '10.0.0.1', '10.0.0.0/8', NULL], ',', 'none')
+SELECT array_to_string(ARRAY[true, false, NULL], ','), array_to_string(ARRAY[true, NULL], '|', '?')
+SELECT jsonb_build_object(inet '10.0.0.1', inet '1.1.1.1', true, 1), to_jsonb(inet '1.1.1.1')
+SELECT jsonb_object_agg(a, 1) FROM (VALUES (inet '1.1.1.1'), ('2.0.0.0/8')) v(a)
+SELECT jsonb_object_agg(a, b) FROM (VALUES (timestamp '2020-01-01 10:00', 1), ('2021-01-01', 2)) v(a, b)
+SELECT jsonb_object_agg(a, b) FROM (VALUES (timestamptz '2020-01-01 10:00+02', true)) v(a, b)

@@ -282,13 +282,13 @@ def _build_object(keys: Sequence[str | None], values: Sequence[str | None]) -> s
     return dumps(ordered(members))
 
 
-def _object_of_pairs(pairs: Sequence[str]) -> str:
-    """The last value of a key counts."""
+def _merged_objects(objects: Sequence[str | None]) -> str:
+    """The last value of a key counts. NULL stands for a member whose name is NULL."""
     members: dict[str, Any] = {}
-    for key, value in map(loads, pairs):
-        if key is None:
+    for document in objects:
+        if document is None:
             return failure("22023", "field name must not be null")
-        members[key] = value
+        members |= loads(document)
     return dumps(ordered(members))
 
 
@@ -444,7 +444,7 @@ _FUNCTIONS: Mapping[str, PythonFunction] = {
     "pretty": PythonFunction(_pretty, (TEXT,), TEXT),
     "build_object": PythonFunction(_build_object, (TEXTS, TEXTS), TEXT),
     "build_array": PythonFunction(_build_array, (TEXTS,), TEXT),
-    "object_of_pairs": PythonFunction(_object_of_pairs, (TEXTS,), TEXT),
+    "merged_objects": PythonFunction(_merged_objects, (TEXTS,), TEXT),
     "object_of_texts": PythonFunction(_object_of_texts, (TEXTS,), TEXT),
     "object_of_keys": PythonFunction(_object_of_keys, (TEXTS, TEXTS), TEXT),
     "of_string": PythonFunction(dumps, (TEXT,), TEXT),

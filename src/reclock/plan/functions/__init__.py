@@ -25,6 +25,7 @@ from reclock.plan.functions import (  # noqa: F401  (each registers its function
     networks,
     normal_forms,
     patterns,
+    printed,
     ranges,
     records,
     regexp_functions,

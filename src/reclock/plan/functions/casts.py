@@ -352,7 +352,7 @@ def _array_to_text(
 ) -> str:
     """``{a,"b c",NULL}``."""
     assert source.element is not None
-    text = _printed(engine, "e", source.element, zone)
+    text = printed(engine, "e", source.element, zone)
     if is_part_of_text(source.element):
         text = f"coalesce({text}, 'NULL')"
     else:
@@ -378,7 +378,7 @@ def _map_to_text(
 ) -> str:
     """``{a=>1,"b c"=>NULL}``."""
     key = with_value(engine, "e.f1", _element_text(engine, "=>"))
-    value = _printed(engine, "e.f2", source.value, zone)
+    value = printed(engine, "e.f2", source.value, zone)
     if is_part_of_text(source.value):
         value = f"coalesce({value}, 'NULL')"
     else:
@@ -398,8 +398,8 @@ def _joined(engine: str, separator: str) -> str:
     return f"{'array_to_string' if engine == 'duckdb' else 'array_join'}(v, '{separator}')"
 
 
-def _printed(engine: str, sql: str, type: ScalarType, zone: str) -> str:
-    """``sql`` as text within the text of an array or a record."""
+def printed(engine: str, sql: str, type: ScalarType, zone: str = UTC_NAME) -> str:
+    """``sql``, a value of ``type``, as the text that clients see."""
     if type.name is _T.BOOLEAN:
         return f"CASE WHEN {sql} THEN 't' WHEN NOT {sql} THEN 'f' END"
     if type.name is _T.BPCHAR:
@@ -450,7 +450,7 @@ def _record_to_text(
         "ELSE v END"
     )
     texts = [
-        with_value(engine, _printed(engine, f"v.{name}", field.type, zone), text)
+        with_value(engine, printed(engine, f"v.{name}", field.type, zone), text)
         for name, field in zip(field_names(source), source.fields, strict=True)
     ]
     joined = ", ',', ".join(texts)

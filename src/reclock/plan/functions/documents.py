@@ -18,7 +18,7 @@ from reclock.algebra.relations import (
 from reclock.algebra.zones import UTC_NAME
 from reclock.errors import EvaluationError, UnsupportedSql
 from reclock.plan.functions.blanks import with_blanks
-from reclock.plan.functions.casts import write_cast
+from reclock.plan.functions.casts import printed, write_cast
 from reclock.plan.functions.floats import with_value
 from reclock.plan.functions.json_calls import checked, json_call
 from reclock.plan.functions.registry import Resolver, Site, Types, Writer, scalar
@@ -51,7 +51,7 @@ def document_of(engine: str, sql: str, type: ScalarType, zone: str = UTC_NAME) -
         return json_call("of_double", sql)
     if type.name is TypeName.BPCHAR:
         return json_call("of_string", with_blanks(engine, sql, type))
-    text = sql if type == INET else _text_within(engine, sql, type, zone)
+    text = _text_within(engine, sql, type, zone)
     if type.is_integer or type.name is TypeName.BOOLEAN:
         return text
     return json_call("of_number" if type.is_number else "of_string", text)
@@ -60,6 +60,8 @@ def document_of(engine: str, sql: str, type: ScalarType, zone: str = UTC_NAME) -
 def _text_within(engine: str, sql: str, type: ScalarType, zone: str = UTC_NAME) -> str:
     """The text of a value within a document. A moment has ``T`` before its time, and the minutes of
     its offset from UTC: ``+00:00`` for ``+00``."""
+    if type == INET:
+        return printed(engine, sql, type, zone)
     text = write_cast(engine, sql, type, TEXT, zone)
     if not type.is_moment or type.name is TypeName.DATE:
         return text

@@ -31,7 +31,7 @@ ROWS_OF = "rows of "
 """The prefix under which the registry has the arrays whose elements are the rows of a function."""
 _PYTHON = frozenset(
     {
-        *("->", "->>", "#>", "#>>", "to_jsonb", "object of pairs", "kind of text"),
+        *("->", "->>", "#>", "#>>", "to_jsonb", "merged objects", "kind of text"),
         *("to_timestamp", "to_char", "to_number"),
         *("encode", "decode", "convert_from", "convert_to", "sha224", "sha384", "sha512"),
         *("digest", "hmac"),
@@ -301,13 +301,13 @@ scalar(
 )
 
 
-_pairs_object = _called("object_of_pairs")
+_merged = _called("merged_objects")
 scalar(
-    "object of pairs",
-    "An object of arrays of a key and a value.",
+    "merged objects",
+    "An object with the members of all objects of an array.",
     exact(((array(JSONB),), JSONB)),
-    duckdb=_checked("duckdb", _pairs_object),
-    spark=_checked("spark", _pairs_object),
+    duckdb=_checked("duckdb", _merged),
+    spark=_checked("spark", _merged),
 )
 
 

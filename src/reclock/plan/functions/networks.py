@@ -10,8 +10,6 @@ from reclock.plan.functions.registry import Resolver, Site, Writer, scalar
 from reclock.plan.functions.sql_names import type_sql
 from reclock.plan.functions.typing import exact
 
-PRINTED = "network printed"
-
 
 def inet_to_text(engine: str, sql: str) -> str:
     """The text that a cast makes: with the prefix, also of an address alone."""
@@ -73,7 +71,6 @@ scalar(
     duckdb=_abbreviated("duckdb"),
     spark=_abbreviated("spark"),
 )
-scalar(PRINTED, "The text of an address, as clients see it.", exact(((INET,), TEXT)), "{0}")
 
 _PAIR = (INET, INET)
 _OF_TWO = (
@@ -164,7 +161,7 @@ scalar(
     spark=_distance("spark"),
 )
 
-TOTAL = frozenset({PRINTED, "abbrev", *(name for name, *_ in (*_OF_ONE, *_OF_TWO))}) | {
+TOTAL = frozenset({"abbrev", *(name for name, *_ in (*_OF_ONE, *_OF_TWO))}) | {
     "network_sub",
     "network_subeq",
 }

@@ -178,9 +178,9 @@ def collected_argument(name: str, arguments: Sequence[exp.Expr]) -> exp.Expr:
     elif name == "map_agg":
         document = exp.Anonymous(this="row", expressions=[keys[0], value])
     elif keys:
-        document = _document(
-            "jsonb_build_array", [exp.Cast(this=keys[0], to=exp.DataType.build("text")), value]
-        )
+        is_null = exp.Is(this=tracked_copy(keys[0]), expression=exp.Null())
+        member = _document("jsonb_build_object", [keys[0], value])
+        document = exp.Case(ifs=[exp.If(this=is_null, true=exp.Null())], default=member)
     else:
         document = _document("to_jsonb", [value])
     if isinstance(last, exp.Order):
@@ -196,7 +196,7 @@ def of_collected(name: str, collected: TypedExpr) -> TypedExpr:
         case "map_agg":
             return call("map_build", [collected])
         case "jsonb_object_agg":
-            return call("object of pairs", [collected])
+            return call("merged objects", [collected])
         case _:
             return call("to_jsonb", [collected])
 

@@ -15,7 +15,7 @@ from reclock.errors import (
 )
 from reclock.plan.functions import resolve_scalar
 from reclock.plan.functions.array_dimensions import FLATTENED, SHAPE
-from reclock.plan.functions.blanks import WITH_BLANKS
+from reclock.plan.functions.printed import PRINTED, is_printed_otherwise
 from reclock.plan.scalars import Call, Case, Literal
 from reclock.plan.temporal import NOW
 from reclock.sql.queries.coercion import (
@@ -33,8 +33,8 @@ from reclock.sql.queries.planned import E, OpenParameter, Planned, TypedExpr, Un
 def call(name: str, arguments: Sequence[Planned]) -> TypedExpr:
     """``name`` on ``arguments``, cast to the types it takes. Raises ``UnknownFunction``."""
     check_unique(name, arguments)
-    if name in _OF_SHOWN_TEXT and arguments:
-        arguments = [_with_blanks(arguments[0]), *arguments[1:]]
+    if name in _OF_PRINTED and arguments:
+        arguments = [_printed(name, arguments[0]), *arguments[1:]]
     arguments = _arrays_of(name, arguments)
     resolved = resolve_scalar(
         name, [argument.type for argument in arguments], _constants(arguments)
@@ -56,14 +56,19 @@ def call(name: str, arguments: Sequence[Planned]) -> TypedExpr:
     return folded(called) if local is None else local
 
 
-_OF_SHOWN_TEXT = ("like", "ilike", "~", "~*", "octet_length", "array_to_string")
+_OF_PRINTED_ELEMENTS = ("array_to_string", "elements or")
+_OF_PRINTED = ("like", "ilike", "~", "~*", "octet_length", *_OF_PRINTED_ELEMENTS)
 """Functions of PostgreSQL for which the blanks at the end of ``char(n)`` count."""
 
 
-def _with_blanks(value: Planned) -> Planned:
-    if value.type is None or value.type.base.name is not TypeName.BPCHAR:
-        return value
-    return call(WITH_BLANKS, [value])
+def _printed(name: str, value: Planned) -> Planned:
+    is_char = value.type is not None and value.type.base.name is TypeName.BPCHAR
+    return printed(value) if is_char or name in _OF_PRINTED_ELEMENTS else value
+
+
+def printed(value: Planned) -> Planned:
+    """``value`` as clients see it, if a cast to text gives another text."""
+    return call(PRINTED, [value]) if is_printed_otherwise(value.type) else value
 
 
 def unknown_function(names: Sequence[str], values: Sequence[Planned]) -> UnknownFunction:

@@ -11,7 +11,6 @@ from sqlglot import exp
 from reclock.algebra.relations import (
     BOOLEAN,
     BYTEA,
-    INET,
     INTEGER,
     REGCLASS,
     REGNAMESPACE,
@@ -20,7 +19,6 @@ from reclock.algebra.relations import (
     REGTYPE,
     TEXT,
     ScalarType,
-    TypeName,
     array,
 )
 from reclock.errors import (
@@ -31,10 +29,8 @@ from reclock.errors import (
     UnsupportedSql,
 )
 from reclock.plan.functions.array_dimensions import FLATTENED
-from reclock.plan.functions.blanks import WITH_BLANKS
 from reclock.plan.functions.byte_strings import OF_BYTES
 from reclock.plan.functions.logic import IDENTIFIER
-from reclock.plan.functions.networks import PRINTED
 from reclock.plan.scalars import Case, Cast, Literal, Parameter
 from reclock.sql.queries.array_fill import filled
 from reclock.sql.queries.assignment import limited
@@ -48,7 +44,7 @@ from reclock.sql.queries.expressions import ExprContext, reject_rows
 from reclock.sql.queries.format_function import formatted
 from reclock.sql.queries.list_calls import LIST_FUNCTIONS, list_call
 from reclock.sql.queries.named_zones import truncated_in_zone, zone_of_parts
-from reclock.sql.queries.overloads import call, flattened_array, is_null, negated
+from reclock.sql.queries.overloads import call, flattened_array, is_null, printed
 from reclock.sql.queries.planned import AggregateCall, Planned, TypedExpr, Untyped, has
 from reclock.sql.queries.record_values import document
 from reclock.sql.queries.records import populated_record
@@ -178,13 +174,13 @@ def _bound(called: Called) -> TypedExpr | None:
 @_plans("concat")
 def _concat(called: Called) -> TypedExpr | None:
     """It passes NULLs over; the registry's function of that name is the operator."""
-    texts = list(map(_printed, called.values))
+    texts = list(map(printed, called.values))
     return call("concat_ws", [Literal("", TEXT), *texts]) if texts else None
 
 
 @_plans("concat_ws")
 def _concat_ws(called: Called) -> TypedExpr:
-    return call(called.name, list(map(_printed, called.values)))
+    return call(called.name, list(map(printed, called.values)))
 
 
 @_plans("format")
@@ -194,25 +190,10 @@ def _format(called: Called) -> TypedExpr | None:
     text = default_to_text(called.values[0])
     if not isinstance(text, Literal) or text.type != TEXT or text.value is None:
         raise UnsupportedSql("format of what is no constant text is not supported")
-    texts = [cast_to(_printed(value), TEXT, called.context) for value in called.values[1:]]
+    texts = [cast_to(printed(value), TEXT, called.context) for value in called.values[1:]]
     body = expression(formatted(text.value, len(texts)))
     whole = [*texts, *(call(IDENTIFIER, [text]) for text in texts)]
     return with_body([TEXT] * len(whole), body, whole, called.context)
-
-
-def _printed(value: Planned) -> Planned:
-    """``value`` as its printed text: a boolean is one letter, and a ``char(n)`` has its blanks."""
-    if value.type is not None and value.type.base.name is TypeName.BPCHAR:
-        return call(WITH_BLANKS, [value])
-    if value.type == INET:
-        return call(PRINTED, [value])
-    if isinstance(value, Untyped) or value.type != BOOLEAN:
-        return value
-    return Case(
-        ((value, Literal("t", TEXT)), (negated(value), Literal("f", TEXT))),
-        Literal(None, TEXT),
-        TEXT,
-    )
 
 
 @_plans("parse_ident")
