@@ -32,16 +32,22 @@ from reclock.runtime.environment import Environment
 
 FROZEN = {
     "catalog_v3.tar.gz": "04fd4634625843aae53672ed2d014090fa6846beb052153098e3b1dd626c9f43",
-    "catalog_v9.tar.gz": "e9d29dbb167ee16ca7864372a187bdcc3f56350d2af2ed5762bc98ddb3708eb9",
+    "catalog_v9.tar.gz": "92a41a67e87c974509cc334463ac734f7602a380f54ac42d725d0e1e18bcad4e",
 }
 RELEASES = Path(__file__).parent / "releases"
-VIEWS = ("averages", "joined", "extremes", "totals", "containment", "above_average")
+VIEWS = (
+    *("averages", "joined", "extremes", "totals", "containment", "above_average"),
+    *("private_customers", "named_orders", "towns", "newest", "dearest", "ids", "unsold"),
+    *("offers", "cheapest", "suppliers", "counted"),
+)
 CHANGES = (
     "UPDATE orders SET price = price + 1, discount = 0.001 WHERE customer = 1",
     "INSERT INTO orders VALUES (6, 2, 1.01, 9.99, 0.5, NULL, '2026-02-03', '1 year', '{c}')",
     "DELETE FROM orders WHERE id = 1",
     "DELETE FROM parts WHERE part = 2",
     "DELETE FROM orders WHERE customer = 3",
+    "UPDATE customers SET name = 'Ada L.' WHERE id = 1",
+    "DELETE FROM customers WHERE id = 2",
 )
 
 Rows = Counter[tuple[Any, ...]]
