@@ -133,6 +133,27 @@ def test_what_finds_much_scans(mapped: MappedFiles, tmp_path: Path) -> None:
     assert updates.num_rows == 500
 
 
+def test_arranging_the_files_of_a_change_is_no_build(mapped: MappedFiles, tmp_path: Path) -> None:
+    """A build makes the next refreshes cheaper; each of them has the files of its change to
+    arrange."""
+    desc = RelationDesc((Column("n", BIGINT),))
+    version = stored(tmp_path, desc, [(n,) for n in range(ROWS)])
+    lookups = KeyLookups(1 << 24, mapped)
+    assert look_up(lookups, version, (0,), [(1,)]) is not None
+    assert lookups.builds == 1
+    collection = Lake(str(tmp_path)).open(version.id)
+    changes = [Update((ROWS + n,), version.upper, 1) for n in range(ROWS // 5)]
+    collection.append(
+        updates_table(changes, desc),
+        expected_upper=version.upper,
+        new_upper=Timestamp(version.upper + 1),
+    )
+    updates = look_up(lookups, collection.pin(), (0,), [(1,), (ROWS,)])
+    assert updates is not None
+    assert updates.num_rows == 2
+    assert lookups.builds == 1
+
+
 def test_what_does_not_fit_scans(mapped: MappedFiles, tmp_path: Path) -> None:
     desc = RelationDesc((Column("n", BIGINT),))
     version = stored(tmp_path, desc, [(n,) for n in range(100)])

@@ -36,6 +36,10 @@ _RECENT_S = 60.0
 _SHARE = 0.1
 """If a lookup finds a larger share of a collection, a scan is better."""
 
+_LARGE_SHARE = 0.5
+"""The share of a collection whose arrangement is a build, which the next refreshes do not repeat.
+Arranging what changed since the last refresh is none."""
+
 _FEW_ROWS = 1_000
 """This many rows are few, whatever the size of the collection."""
 
@@ -110,7 +114,8 @@ class KeyLookups:
                         [read.empty_table(), *(file.rows(None, read) for file in arranged)]
                     )
                 hashes = keys.of(types)
-                self.builds += _rows_to_arrange(arranged, columns, read.names) > few
+                large = max(_FEW_ROWS, rows * _LARGE_SHARE)
+                self.builds += _rows_to_arrange(arranged, columns, read.names) > large
                 places_by_file = [
                     file.order(keys.session, columns).find(hashes) for file in arranged
                 ]
