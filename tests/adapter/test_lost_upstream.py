@@ -12,7 +12,9 @@ from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.connectors.connector import Increment
 from reclock.errors import (
     DecodeFailed,
+    HeaderMismatch,
     InvalidOption,
+    ObjectsUnreadable,
     SourceError,
     UpstreamChanged,
     UpstreamLost,
@@ -90,6 +92,20 @@ def test_what_cannot_be_read_anew_is_refused(tmp_path: Path, upstream: str, reas
             UpstreamChanged("0", 5, message="m", upper=9),
             ["ALTER SOURCE k RETRY", "ALTER SOURCE k SKIP '0' FROM 5 TO 9"],
         ),
+        (
+            UpstreamChanged("a#2", 0, message="m", restart="a"),
+            ["ALTER SOURCE k RETRY", "ALTER SOURCE k RESTART 'a'", "ALTER SOURCE k SKIP 'a#2'"],
+        ),
+        (
+            ObjectsUnreadable(
+                [
+                    UpstreamChanged("a#2", 0, message="m", restart="a"),
+                    HeaderMismatch("b", detail="d"),
+                ],
+                count=2,
+            ),
+            ["ALTER SOURCE k RETRY", "ALTER SOURCE k RESTART 'a'", "ALTER SOURCE k SKIP 'a#2', 'b'"],
+        ),
     ],
 )
 def test_the_ways_out_are_the_statements_that_help(error: SourceError, ways: list[str]) -> None:
@@ -135,3 +151,22 @@ def test_where_a_loss_ends_comes_back_from_a_claim() -> None:
     found = decode_failure(encode_failure(UpstreamChanged("0", 5, message="m", upper=2**200)))
     assert isinstance(found, UpstreamChanged)
     assert found.upper == 2**200
+
+
+def test_an_error_about_many_objects_gives_up_the_first_hundred_of_them() -> None:
+    failures = [HeaderMismatch(f"{number:03}.csv", detail="d") for number in range(120)]
+    failure = ObjectsUnreadable.of(failures)
+    assert isinstance(failure, ObjectsUnreadable)
+    assert failure.message == '120 objects cannot be read, the first is "000.csv"'
+    assert failure.detail is not None
+    assert failure.detail.split("\n")[-1] == "and 100 more"
+    assert failure.hint is not None
+    assert "give the first 100 of them up with ALTER SOURCE … SKIP '000.csv'" in failure.hint
+    assert failure.hint.endswith("'099.csv'")
+    found = decode_failure(encode_failure(failure))
+    assert isinstance(found, ObjectsUnreadable)
+    assert (found.message, found.detail, found.hint) == (
+        failure.message,
+        failure.detail,
+        failure.hint,
+    )

@@ -13,7 +13,7 @@ from reclock.connectors.objects.readings import ObjectEvidence, newest_readings,
 from reclock.connectors.objects.scan import list_objects, probe, reread
 from reclock.definitions.formats import CsvFormat, JsonFormat
 from reclock.definitions.sources import ObjectsConnector
-from reclock.errors import DecodeFailed, HeaderMismatch, UpstreamChanged, UpstreamUnavailable
+from reclock.errors import DecodeFailed, HeaderMismatch, ObjectsUnreadable, UpstreamChanged, UpstreamUnavailable
 
 DESC = RelationDesc((Column("n", INTEGER), Column("w", TEXT)))
 CSV = CsvFormat(has_header=False)
@@ -201,12 +201,13 @@ def test_a_wrong_header_binds_nothing(buckets):
         look(buckets, format=CsvFormat())
 
 
-def test_of_several_errors_that_of_the_first_object_is_raised(buckets):
+def test_one_error_names_all_objects_that_cannot_be_read(buckets):
     for key in ("c.csv", "b.csv", "d.csv"):
         buckets.put(key, b"w,m\nx,1\n")
     buckets.put("a.csv", b"w,n\nx,1\n")
-    with pytest.raises(HeaderMismatch, match=r'"b\.csv"'):
+    with pytest.raises(ObjectsUnreadable) as failure:
         look(buckets, format=CsvFormat())
+    assert failure.value.partitions == ("b.csv", "c.csv", "d.csv")
 
 
 NOTHING_BOUND = ObjectEvidence("a.csv", 0, 0, "")

@@ -18,6 +18,7 @@ from reclock.connectors.objects.parquet_contents import ParquetContents
 from reclock.definitions.sources import ObjectsConnector
 from reclock.errors import (
     DecodeFailed,
+    ObjectsUnreadable,
     ParquetUnreadable,
     SchemaMismatch,
     UnpublishedGone,
@@ -171,10 +172,14 @@ def test_a_file_with_other_columns_is_named(buckets):
     buckets.put("a.parquet", parquet([]))
     buckets.put("b.parquet", parquet([(1, "x")]))
     columns = (Column("number", TEXT), Column("Word", TEXT))
-    with pytest.raises(SchemaMismatch, match=r'schema of "a\.parquet"') as failure:
+    with pytest.raises(ObjectsUnreadable) as failure:
         objects(buckets, RelationDesc(columns)).probe({})
-    assert 'column "number" of type text: found int32' in failure.value.detail
-    assert 'column "Word" is missing' in failure.value.detail
+    first, second = failure.value.failures
+    assert isinstance(first, SchemaMismatch)
+    assert first.message.startswith('schema of "a.parquet"')
+    assert 'column "number" of type text: found int32' in first.detail
+    assert 'column "Word" is missing' in first.detail
+    assert (second.partition, second.detail) == ("b.parquet", first.detail)
 
 
 @pytest.mark.parametrize("batch_rows", [1, 2, 100])

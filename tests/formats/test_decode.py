@@ -166,6 +166,25 @@ def test_a_header_orders_the_fields():
     assert 'column "n" of type integer' in failure.value.detail
 
 
+def test_fields_of_a_header_that_are_no_columns_are_not_read():
+    header = ["x", "w", "", "n", "x"]
+    records = b"\xff,a,,1,2026\n{,,,2,\n"
+    decoded = decode(records, CsvFormat(), PAIR, header, key="k", offset=9)
+    assert decoded.to_pylist() == [{"n": 1, "w": "a"}, {"n": 2, "w": None}]
+    with pytest.raises(DecodeFailed) as failure:
+        decode(b"1,a,,y,\n", CsvFormat(), PAIR, header, key="k", offset=9)
+    assert failure.value.detail == "column \"n\" of type integer: invalid value 'y'"
+    with pytest.raises(DecodeFailed, match="byte 9") as failure:
+        decode(b"1,a,,2\n", CsvFormat(), PAIR, header, key="k", offset=9)
+    assert failure.value.detail == "expected 5 fields, got 4"
+
+
+def test_an_empty_line_is_no_row_where_records_have_fields_that_are_no_columns():
+    one, header = RelationDesc((Column("w", TEXT),)), ["w", "x"]
+    decoded = decode(b"a,1\n\nb,2\n", CsvFormat(), one, header, key="k", offset=4)
+    assert decoded["w"].to_pylist() == ["a", "b"]
+
+
 def test_json_ignores_what_is_not_declared_and_missing_is_null():
     found = decode(
         b'{"z":{"a":[1]},"n":1}\n\n{"w":null,"n":2}\n', JsonFormat(), PAIR, key="k", offset=0

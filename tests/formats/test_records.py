@@ -49,11 +49,15 @@ def test_a_header_names_the_declared_columns_in_any_order(header):
     assert sorted(parse_header(header, "k", CsvFormat(), DESC)) == ["a", "b c"]
 
 
+def test_a_header_may_name_columns_that_are_not_declared():
+    assert parse_header(b"x,b c,,a,,x\n", "k", CsvFormat(), DESC) == ("x", "b c", "", "a", "", "x")
+
+
 @pytest.mark.parametrize(
     ("header", "complaint"),
     [
         (b"a\n", 'header: "a"; missing: "b c"; the header has no delimiter \',\''),
-        (b"a,b c,d\n", 'header: "a", "b c", "d"; not declared: "d"'),
+        (b"a,B c,d\n", 'missing: "b c"; not declared: "B c", "d"'),
         (b"a,b c,a\n", 'named more than once: "a"'),
         (b"A,b c\n", "upper and lower case count"),
         (b"a;b c\n", "the header has no delimiter ','; DELIMITED BY names another"),

@@ -303,6 +303,7 @@ ALTER SOURCE s WAIVE 'no offset twice'
 
 -- AlterSourceRestartStatement
 ALTER SOURCE s RESTART 'a/b.csv'
+ALTER SOURCE s RESTART 'a/b.csv', 'it''s'
 
 -- AlterSourceSkipStatement
 ALTER SOURCE s SKIP 'x/y.csv' FROM 3 TO 9

@@ -113,8 +113,10 @@ def _problem(object: ObjectOverview) -> Text:
     if object.detail:
         first, *further = object.detail.split("\n")
         lines += [f"  detail: {first}", *(f"    {line}" for line in further)]
-    lines += [f"  hint: {object.hint}"] if object.hint else []
-    lines += [f"  {way.statement};  -- {way.follows}" for way in object.ways_out]
+    if object.ways_out:  # which the hint would repeat, as one long sentence
+        lines += [f"  {way.statement};  -- {way.follows}" for way in object.ways_out]
+    elif object.hint:
+        lines.append(f"  hint: {object.hint}")
     return Text("\n".join(lines), "red")
 
 

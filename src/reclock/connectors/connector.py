@@ -20,7 +20,7 @@ having its methods. Register the connector in ``factory.py``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
@@ -190,9 +190,10 @@ class SupportsGuests(Connector, Protocol):
         about no output."""
 
 
-def restart_hint(partition: str) -> str:
-    """How a partition that was given up is read again."""
-    return f"{decision('RESTART', partition)} reads it again from its beginning"
+def restart_hint(*partitions: str) -> str:
+    """How partitions that were given up are read again."""
+    them = "it again from its beginning" if len(partitions) == 1 else "them again from the beginning"
+    return f"{decision('RESTART', *partitions)} reads {them}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,9 +264,9 @@ class SupportsRestart(Connector, Protocol):
     def abandoned_partitions(self, bound: Bound) -> list[str]:
         """The names of the partitions that are no longer read, in order."""
 
-    def next_reading(self, bound: Bound, name: str, stalled: str | None) -> int:
-        """The number of the reading that a restart begins. ``stalled`` is the partition that stalls
-        the source, if any. Raises ``InvalidOption`` if there is nothing to restart."""
+    def next_reading(self, bound: Bound, name: str, stalled: Collection[str]) -> int:
+        """The number of the reading that a restart begins. The ``stalled`` partitions are those that
+        stall the source. Raises ``InvalidOption`` if there is nothing to restart."""
 
     def restarting(self, restarts: Mapping[str, int]) -> Connector:
         """The same connector, which begins these readings, by name, unless they have begun."""

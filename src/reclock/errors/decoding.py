@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from reclock.errors.sources import SourceError, decision, skip_statement
+from reclock.errors.sources import SourceError, UpstreamChanged, decision, skip_statement
 
 FOUND_RECORDS = 100
-"""How many bad records of a step one error has at most, which one SKIP gives up."""
+"""How many bad records or objects of a step one error has at most, which one SKIP gives up."""
 
 _CORRECT_OBJECT = "correct the object"
 
 SHOWN_RECORDS = 20
-"""How many bad records the text of an error names at most."""
+"""How many bad records or objects the text of an error names at most."""
 
 _REASON = 200
 """The most characters of a reason where an error names several records."""
@@ -240,3 +240,57 @@ class ParquetUnreadable(ObjectRejected):
                 f"{decision('SKIP', partition)}"
             ),
         )
+
+
+class ObjectsUnreadable(SourceError):
+    """Several objects of a step cannot be read, each for a reason of its own, such as a wrong header.
+    Names all of them, and the statement that gives them up."""
+
+    sqlstate = "22P02"
+
+    def __init__(self, failures: Sequence[DecodeFailed | UpstreamChanged], *, count: int) -> None:
+        """``failures`` are those of the first ``FOUND_RECORDS`` of ``count`` objects, in order of
+        key."""
+        lines: list[str] = []
+        details: set[str | None] = {None}
+        for failure in failures[:SHOWN_RECORDS]:
+            is_known = failure.detail in details
+            lines.append(failure.message if is_known else f"{failure.message}: {failure.detail}")
+            details.add(failure.detail)
+        if count > len(lines):
+            lines.append(f"and {count - len(lines)} more")
+        partitions = tuple(failure.partition for failure in failures)
+        restarts = [
+            failure.restart
+            for failure in failures
+            if isinstance(failure, UpstreamChanged) and failure.restart is not None
+        ]
+        restart = (
+            f"; or read again from the beginning what changed with {decision('RESTART', *restarts)}"
+            if restarts
+            else ""
+        )
+        which = "them" if count == len(failures) else f"the first {len(failures)} of them"
+        super().__init__(
+            f'{count} objects cannot be read, the first is "{partitions[0]}"',
+            detail="\n".join(lines),
+            hint=(
+                f"correct the objects and ALTER SOURCE … RETRY{restart}; "
+                f"or give {which} up with {decision('SKIP', *partitions)}"
+            ),
+        )
+        self.failures, self.count = tuple(failures), count
+        self.partitions, self.restarts = partitions, tuple(restarts)
+
+    @property
+    def causes(self) -> tuple[SourceError, ...]:
+        return self.failures
+
+    @staticmethod
+    def of(
+        failures: Sequence[DecodeFailed | UpstreamChanged],
+    ) -> DecodeFailed | UpstreamChanged | ObjectsUnreadable:
+        """The error about objects that fail, in order of key: of one object, its own."""
+        if len(failures) == 1:
+            return failures[0]
+        return ObjectsUnreadable(failures[:FOUND_RECORDS], count=len(failures))

@@ -36,9 +36,9 @@ def skipped_parts(ranges: Iterable[tuple[str, int, int]]) -> str:
     return ", ".join(texts)
 
 
-def decision(verb: str, partition: str) -> str:
-    """The decision about a whole partition, for a hint."""
-    return f"{_UNNAMED} {verb} {_quoted(partition)}"
+def decision(verb: str, *partitions: str) -> str:
+    """The decision about whole partitions, for a hint."""
+    return f"{_UNNAMED} {verb} {', '.join(map(_quoted, partitions))}"
 
 
 def _quoted(partition: str) -> str:
@@ -61,6 +61,11 @@ class SourceError(ReclockError):
     """A source stalls: nothing of it is published until the cause is gone or a decision is made."""
 
     sqlstate = "58030"
+
+    @property
+    def causes(self) -> tuple[SourceError, ...]:
+        """The errors that this one consists of: of several objects, one each."""
+        return (self,)
 
 
 class UpstreamUnavailable(SourceError):
@@ -102,7 +107,7 @@ class SecretUnavailable(SourceError):
 class UpstreamChanged(SourceError):
     """Data that was read before has changed, or data is gone that was not read: an object shrank,
     has other bytes, or expired. If it names a range that is lost, SKIP of that range goes on with
-    the rest."""
+    the rest. RESTART reads the object ``restart`` again from its beginning, if it names one."""
 
     sqlstate = "58P02"
 
@@ -115,9 +120,11 @@ class UpstreamChanged(SourceError):
         detail: str | None = None,
         hint: str | None = None,
         upper: int | None = None,
+        restart: str | None = None,
     ) -> None:
         super().__init__(message, detail=detail, hint=hint or self._usual_hint(partition))
         self.partition, self.offset, self.upper = partition, offset, upper
+        self.restart = restart
 
     @staticmethod
     def _usual_hint(partition: str) -> str:

@@ -58,8 +58,8 @@ def decode(
     """The records of ``buffer`` as rows of ``desc``, in order. The buffer begins with a record, at
     byte ``offset`` of the object ``key``.
 
-    ``header`` has the order of the fields in a CSV record; None means the order of ``desc``. A
-    record with a byte of ``skips`` is left out. Raises ``DecodeFailed`` for the records that do
+    ``header`` has the order of the fields in a CSV record, also of those that are no column; None
+    means the order of ``desc``. A record with a byte of ``skips`` is left out. Raises ``DecodeFailed`` for the records that do
     not have the format, or do not fit the columns: for the first ``FOUND_RECORDS``.
     """
     mark = len(BYTE_ORDER_MARK) if offset == 0 and buffer.startswith(BYTE_ORDER_MARK) else 0
@@ -410,6 +410,7 @@ def _read(
 def _conversion(format: CsvFormat, carriers: pa.Schema) -> pyarrow.csv.ConvertOptions:
     return pyarrow.csv.ConvertOptions(
         column_types=carriers,
+        include_columns=carriers.names,
         null_values=[format.null_text],
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,

@@ -62,7 +62,7 @@ def row_ranges(
     skips: Sequence[tuple[int, int]] = (),
 ) -> Iterator[tuple[int, int]]:
     """The bytes of each record that ``decode`` makes a row of, in order. The buffer begins with a
-    record at byte ``offset``, and its rows have ``width`` columns."""
+    record at byte ``offset``, and its records have ``width`` fields."""
     start = offset
     if offset == 0 and buffer.startswith(BYTE_ORDER_MARK):
         start = len(BYTE_ORDER_MARK)
@@ -87,9 +87,9 @@ def _is_blank(record: bytes, format: LineFormat, width: int) -> bool:
 
 def parse_header(record: bytes, key: str, format: CsvFormat, desc: RelationDesc) -> tuple[str, ...]:
     """The names in the first record of the object ``key``: the declared columns, each once, in any
-    order.
+    order, and perhaps others, which are not read.
 
-    Raises ``HeaderMismatch`` if they are not.
+    Raises ``HeaderMismatch`` if a declared column is not there once.
     """
     try:
         text = record.removeprefix(BYTE_ORDER_MARK).decode().rstrip("\r\n")
@@ -100,7 +100,7 @@ def parse_header(record: bytes, key: str, format: CsvFormat, desc: RelationDesc)
     else:
         rows = [text.split(format.delimiter)]
     names = tuple(name.strip() for name in rows[0]) if rows else ()
-    if sorted(names) != sorted(desc.names):
+    if any(names.count(name) != 1 for name in desc.names):
         raise HeaderMismatch(key, detail=_mismatch(names, format, desc))
     return names
 
@@ -109,7 +109,7 @@ def _mismatch(names: Sequence[str], format: CsvFormat, desc: RelationDesc) -> st
     """How the header differs from the columns."""
     missing = [name for name in desc.names if name not in names]
     unknown = [name for name in names if name not in desc.names]
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    repeated = [name for name in desc.names if names.count(name) > 1]
     parts = [
         f"columns of the source: {_quoted(desc.names)}",
         f"header: {_quoted(names)}",

@@ -53,8 +53,6 @@ from reclock.ingest.payload import PASSED, Audit, Phase, Step
 from reclock.ingest.report import IngestState
 from reclock.reclocking.mint import mint
 
-AUDITABLE = (Phase.STAGED, Phase.AUDITED)
-
 
 class Goal(StrEnum):
     """How far this writer takes a step."""
@@ -207,7 +205,7 @@ def _refusal(ingestion: Ingestion, inspected: events.Inspected | events.TakenOve
     if ingestion.goal is Goal.AUDIT:
         return (
             None
-            if inspected.step.phase in AUDITABLE and not inspected.is_committed
+            if inspected.step.awaits_audit and not inspected.is_committed
             else effects.NotReady()
         )
     if inspected.is_committed:
@@ -284,10 +282,10 @@ def _continue(ingestion: Ingestion) -> Next:
         reached = {increment.partition: increment.upper for increment in step.increments}
         bound = {increment.partition: increment.lower for increment in step.increments}
         return ingestion, (effects.WriteBindings(step, tuple(mint(reached, bound, step.at))),)
+    if step.blocking:
+        return ingestion, (effects.ReleaseClaim(step), effects.End(IngestState.BLOCKED))
     if step.phase is not Phase.BOUND:
-        return ingestion, (
-            effects.End(IngestState.BLOCKED if step.blocking else IngestState.STAGED),
-        )
+        return ingestion, (effects.End(IngestState.STAGED),)
     if step.is_read:
         return _staged(ingestion, step)
     recorded_error = decode_failure(step.error) if step.error is not None else None

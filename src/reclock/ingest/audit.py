@@ -40,8 +40,8 @@ class AuditCase:
 def open_audit(
     source: SourceSpec, owner: str, *, frontiers: Frontiers, lake: Lake, lease_ms: int = 60_000
 ) -> AuditCase | None:
-    """The source's staged step, to be audited; a step that failed its audit is audited again. None
-    if there is nothing to audit."""
+    """The source's staged step, to be audited. None if there is none, or if it failed its audit and
+    nobody has decided about it since."""
     frontier = frontiers.get(source.id)
     if frontier.claim is None:
         return None

@@ -11,6 +11,7 @@ from reclock.errors import (
     BadRecord,
     DecodeFailed,
     HeaderMismatch,
+    ObjectsUnreadable,
     ParquetUnreadable,
     RecordsRejected,
     SchemaMismatch,
@@ -26,6 +27,9 @@ from reclock.errors import (
 def encode_failure(failure: SourceError) -> str:
     """The error as JSON. Other releases read it in claims."""
     fields: dict[str, Any] = {"message": failure.message, "detail": failure.detail}
+    if isinstance(failure, ObjectsUnreadable):
+        fields["failures"] = [encode_failure(cause) for cause in failure.failures]
+        fields["count"] = failure.count
     if isinstance(failure, DecodeFailed | UpstreamChanged):
         fields |= {"partition": failure.partition, "offset": failure.offset, "hint": failure.hint}
     if isinstance(failure, DecodeFailed):
@@ -35,8 +39,8 @@ def encode_failure(failure: SourceError) -> str:
             "count": failure.count,
             "is_complete": failure.is_complete,
         }
-    elif isinstance(failure, UpstreamChanged) and failure.upper is not None:
-        fields |= {"upper": failure.upper}
+    elif isinstance(failure, UpstreamChanged):
+        fields |= {"upper": failure.upper, "restart": failure.restart}
     return json.dumps({"kind": type(failure).__name__, **fields})
 
 
@@ -67,10 +71,20 @@ def decode_failure(text: str) -> SourceError:
             return ParquetUnreadable(fields["partition"], detail=fields["detail"])
         case "SchemaMismatch":
             return SchemaMismatch(fields["partition"], detail=fields["detail"])
+        case "ObjectsUnreadable":
+            failures = [decode_failure(cause) for cause in fields["failures"]]
+            return ObjectsUnreadable(
+                [cause for cause in failures if isinstance(cause, DecodeFailed | UpstreamChanged)],
+                count=fields["count"],
+            )
         case "UpstreamChanged" | "UnpublishedGone" as kind:
             changed = UpstreamChanged if kind == "UpstreamChanged" else UnpublishedGone
             return changed(
-                fields["partition"], fields["offset"], **_texts(fields), upper=fields.get("upper")
+                fields["partition"],
+                fields["offset"],
+                **_texts(fields),
+                upper=fields.get("upper"),
+                restart=fields.get("restart"),
             )
         case "UpstreamLost" | "UpstreamReplaced" as kind:
             error = UpstreamLost if kind == "UpstreamLost" else UpstreamReplaced

@@ -124,6 +124,12 @@ class Step:
         failed = self.audit.failed if self.audit else ()
         return tuple(name for name in failed if name not in self.decisions.waive)
 
+    @property
+    def awaits_audit(self) -> bool:
+        """Whether the staged rows are to be audited. Those that a check blocks are not until somebody
+        decides about them: the same checks would fail again."""
+        return self.phase is Phase.STAGED or (self.phase is Phase.AUDITED and not self.blocking)
+
     def audit_failure(self, name: str) -> AuditFailed:
         """The error of a step that checks are ``blocking``: what each of them has seen, and the page
         of the data docs. ``name`` is the source's, as SQL writes it."""

@@ -160,7 +160,7 @@ def _abandoned_detail(names: Sequence[str]) -> tuple[str, str] | None:
     if not names:
         return None
     shown = ", ".join(quoted_name(name) for name in names[:_SHOWN_NAMES])
-    hint = restart_hint(names[0] if len(names) == 1 else "<name>")
+    hint = restart_hint(*names[:_SHOWN_NAMES])
     others = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
     return f"given up, nothing more is read of: {shown}{others}", hint
 

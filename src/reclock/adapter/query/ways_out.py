@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from reclock.connectors.connector import Skip
 from reclock.errors import (
     DecodeFailed,
+    ObjectsUnreadable,
     ReclockError,
     UpstreamChanged,
     UpstreamLost,
@@ -13,7 +16,7 @@ from reclock.errors import (
     skipped_parts,
 )
 from reclock.ingest.failures import decode_failure
-from reclock.ingest.payload import Step
+from reclock.ingest.payload import Phase, Step
 from reclock.introspection.overview import WayOut
 
 
@@ -50,7 +53,13 @@ def ways_out(source: str, step: Step) -> tuple[WayOut, ...]:
         ways.append(WayOut(f"SKIP {rows}", _skip(source, *skips), follows))
     if isinstance(error, DecodeFailed):
         ways += _skip_records(source, step, error)
+    elif isinstance(error, ObjectsUnreadable):
+        if error.restarts:
+            ways.append(_restart(source, *error.restarts))
+        ways.append(_skip_partitions(source, *error.partitions))
     elif isinstance(error, UpstreamChanged):
+        if error.restart is not None and step.phase is Phase.PROBING:
+            ways.append(_restart(source, error.restart))
         ways.append(_skip_lost(source, step, error))
     return tuple(ways)
 
@@ -76,7 +85,7 @@ def _skip_records(source: str, step: Step, error: DecodeFailed) -> list[WayOut]:
         if increment.name in firsts
     ]
     if not rest:
-        return [_skip_partition(source, error.partition)]
+        return [_skip_partitions(source, error.partition)]
     if len(records) == 1:
         name, verb = "SKIP the record", "is"
         record_label = f"The record at {error.unit} {error.offset} of {_named(error.partition)}"
@@ -99,7 +108,7 @@ def _skip_lost(source: str, step: Step, error: UpstreamChanged) -> WayOut:
         return WayOut("SKIP what is lost", statement, follows)
     upper = _claimed_upper(step, error.partition)
     if upper is None:
-        return _skip_partition(source, error.partition)
+        return _skip_partitions(source, error.partition)
     return _skip_rest(source, (error.partition, error.offset, upper))
 
 
@@ -110,17 +119,29 @@ def _claimed_upper(step: Step, partition: str) -> int | None:
 
 
 def _skip_rest(source: str, *ranges: Skip) -> WayOut:
-    parts = [f"{_named(partition)} from {lower} to {upper}" for partition, lower, upper in ranges]
-    end = "the end of the claimed range" if len(parts) == 1 else "the ends of the claimed ranges"
-    follows = f"Nothing of {', of '.join(parts)}, {end}, is ever read."
+    if len(ranges) == 1:
+        [(partition, lower, upper)] = ranges
+        which = f"{_named(partition)} from {lower} to {upper}, the end of the claimed range,"
+    else:
+        which = f"these {len(ranges)} partitions from there to the ends of the claimed ranges"
+    follows = f"Nothing of {which} is ever read."
     return WayOut("SKIP the rest", _skip(source, *ranges), follows)
 
 
-def _skip_partition(source: str, partition: str) -> WayOut:
-    follows = f"Nothing more of {_named(partition)} is read. Its published rows stay."
-    return WayOut(
-        f"SKIP {_named(partition)}", f"ALTER SOURCE {source} SKIP {_text(partition)}", follows
-    )
+def _skip_partitions(source: str, *partitions: str) -> WayOut:
+    if len(partitions) == 1:
+        name = _named(partitions[0])
+        follows = f"Nothing more of {name} is read. Its published rows stay."
+    else:
+        name = f"{len(partitions)} objects"
+        follows = f"Nothing more of these {name} is read. Their published rows stay."
+    return WayOut(f"SKIP {name}", f"ALTER SOURCE {source} SKIP {_texts(partitions)}", follows)
+
+
+def _restart(source: str, *keys: str) -> WayOut:
+    name = keys[0] if len(keys) == 1 else f"{len(keys)} objects"
+    follows = f"{name} {'is' if len(keys) == 1 else 'are'} read again from the beginning. The rows that were published before stay."
+    return WayOut(f"RESTART {name}", f"ALTER SOURCE {source} RESTART {_texts(keys)}", follows)
 
 
 def _skip(source: str, *ranges: Skip) -> str:
@@ -130,6 +151,10 @@ def _skip(source: str, *ranges: Skip) -> str:
 def _named(partition: str) -> str:
     """Topics number their partitions, and a number alone says nothing."""
     return f"partition {partition}" if partition.isdecimal() else partition
+
+
+def _texts(values: Iterable[str]) -> str:
+    return ", ".join(map(_text, values))
 
 
 def _text(value: str) -> str:

@@ -128,16 +128,16 @@ class Objects:
             key for key, evidence in self._newest_readings(bound).items() if evidence.is_abandoned
         )
 
-    def next_reading(self, bound: Bound, key: str, stalled: str | None) -> int:
-        """Raises ``InvalidOption`` unless the object was abandoned, or its partition is
-        ``stalled``."""
+    def next_reading(self, bound: Bound, key: str, stalled: Collection[str]) -> int:
+        """Raises ``InvalidOption`` unless the object was abandoned, or its partition is among the
+        ``stalled`` ones."""
         newest = newest_readings(bound).get(key)
         if newest is None:
             raise InvalidOption(
                 f'nothing of object "{key}" is bound',
                 hint="it is read from its beginning when it is there",
             )
-        if not newest.is_abandoned and newest.partition != stalled:
+        if not newest.is_abandoned and newest.partition not in stalled:
             raise InvalidOption(
                 f'object "{key}" is being read',
                 detail="a restart would read rows again that are published already",

@@ -81,6 +81,7 @@ def changed(
             f"{decision('RESTART', bound.key)}, or give it up with "
             f"{decision('SKIP', bound.partition)}"
         ),
+        restart=bound.key,
     )
 
 

@@ -115,7 +115,8 @@ class LineContents:
 
     def row_ranges(self, task: ObjectReadTask) -> Iterator[tuple[int, int]]:
         records, start = self._records(task)
-        return row_ranges(records, self.format, len(self.desc), offset=start, skips=task.skips)
+        width = len(task.header if task.header is not None else self.desc)
+        return row_ranges(records, self.format, width, offset=start, skips=task.skips)
 
     def _records(self, task: ObjectReadTask) -> tuple[bytes, int]:
         """The bytes of the split after the header, as they were bound, and where they begin."""

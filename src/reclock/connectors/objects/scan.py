@@ -14,7 +14,7 @@ from reclock.connectors.objects.object_store import ListedObject, ObjectMissing
 from reclock.connectors.objects.patterns import compile_pattern, literal_prefix
 from reclock.connectors.objects.readings import UNKNOWN_VERSION, ObjectEvidence
 from reclock.definitions.sources import ObjectsConnector
-from reclock.errors import DecodeFailed, UpstreamChanged
+from reclock.errors import DecodeFailed, ObjectsUnreadable, UpstreamChanged
 from reclock.reclocking.remap import BoundRange
 
 SPLIT_BYTES = 16 << 20
@@ -41,8 +41,8 @@ def probe(
     ``skips`` covers the offset of its error, so that it is abandoned.
 
     Raises ``UpstreamUnavailable``; ``UpstreamChanged`` if an object shrank or what is bound of it
-    changed; ``DecodeFailed`` if it has other columns or cannot be read. If several objects fail, it
-    raises the error of the first one.
+    changed; ``DecodeFailed`` if it has other columns or cannot be read; ``ObjectsUnreadable`` if
+    several objects fail in these two ways.
     """
     known = evidence.keys() if only is None else evidence.keys() & set(only)
     keys = sorted(
@@ -60,13 +60,10 @@ def probe(
     else:
         with ThreadPoolExecutor(min(_THREADS, len(keys))) as pool:
             looks = list(pool.map(look, keys))
-    growths = []
-    for outcome in looks:
-        if isinstance(outcome, Growth):
-            growths.append(outcome)
-        elif outcome is not None:
-            raise outcome
-    return growths
+    failures = [look for look in looks if isinstance(look, UpstreamChanged | DecodeFailed)]
+    if failures:
+        raise ObjectsUnreadable.of(failures)
+    return [look for look in looks if isinstance(look, Growth)]
 
 
 def _may_have_news(

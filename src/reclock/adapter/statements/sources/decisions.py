@@ -42,7 +42,7 @@ from reclock.ingest.source_collections import SourceCollections
 from reclock.runtime.environment import Environment
 from reclock.sql.statements.sources.alter_plan import (
     ResnapshotSource,
-    RestartPartition,
+    RestartPartitions,
     RetrySource,
     SkipOffsets,
     SkippedPart,
@@ -56,8 +56,8 @@ _ClaimDecision = RetrySource | ResnapshotSource | WaiveCheck | SkipOffsets
 _ATTEMPTS = 10
 
 
-@requires(RetrySource, ResnapshotSource, WaiveCheck, SkipOffsets, RestartPartition)
-def _(statement: _ClaimDecision | RestartPartition, context: AuthorizationContext) -> Requirements:
+@requires(RetrySource, ResnapshotSource, WaiveCheck, SkipOffsets, RestartPartitions)
+def _(statement: _ClaimDecision | RestartPartitions, context: AuthorizationContext) -> Requirements:
     return context.require(owner_of=((Kind.ITEM, statement.id),))
 
 
@@ -152,8 +152,8 @@ def _(statement: SkipOffsets, context: StatementContext) -> Result:
     return _decide(statement, context, _unless_lost(statement, skip), *details)
 
 
-@executes(RestartPartition)
-def _(statement: RestartPartition, context: StatementContext) -> Result:
+@executes(RestartPartitions)
+def _(statement: RestartPartitions, context: StatementContext) -> Result:
     context.await_storage()
     context.transactions.run_alone(statement.tag, lambda: _restart(statement, context))
     return Result(statement.tag)
@@ -223,12 +223,12 @@ def _ensure_claimed(environment: Environment, source: GlobalId) -> None:
             )
 
 
-def _restart(statement: RestartPartition, context: StatementContext) -> None:
-    """From the next tick on, the partition that was given up is read again from its beginning, as a
-    new partition.
+def _restart(statement: RestartPartitions, context: StatementContext) -> None:
+    """From the next tick on, partitions that were given up or changed are read again from their
+    beginnings, each as a new partition.
 
-    Raises ``InvalidOption`` if nothing was given up under that name, or the source's connector has
-    no such partitions.
+    Raises ``InvalidOption`` if one of them was neither given up nor changed, or the source's
+    connector has no such partitions; then none is read again.
     """
     environment = context.environment
     [spec] = source_specs(environment.stores, [str(statement.name)])
@@ -239,29 +239,32 @@ def _restart(statement: RestartPartition, context: StatementContext) -> None:
             detail="only objects can be read again",
         )
     _, bound = SourceCollections.open(environment.stores.lake, spec).read_bound()
-    reading = connector.next_reading(
-        bound, statement.partition, _stalled_partition(environment, spec.id)
+    stalled = _stalled_partitions(environment, spec.id)
+    readings = {
+        partition: connector.next_reading(bound, partition, stalled)
+        for partition in statement.partitions
+    }
+    details = (
+        {"decision": "restart", "partition": partition, "reading": reading}
+        for partition, reading in readings.items()
     )
-    _log(
-        statement,
-        context,
-        {"decision": "restart", "partition": statement.partition, "reading": reading},
-    )
-    environment.stores.restarts.request(spec.id, statement.partition, reading)
+    _log(statement, context, *details)
+    for partition, reading in readings.items():
+        environment.stores.restarts.request(spec.id, partition, reading)
 
 
-def _stalled_partition(environment: Environment, source: GlobalId) -> str | None:
-    """The partition whose upstream changed, so that the source's step cannot begin."""
+def _stalled_partitions(environment: Environment, source: GlobalId) -> frozenset[str]:
+    """The partitions whose upstream changed, so that the source's step cannot begin."""
     claim = environment.stores.frontiers.get(source).claim
     step = payload.Step.from_payload(claim.payload) if claim is not None else None
     if step is None or step.error is None or step.phase is not payload.Phase.PROBING:
-        return None
-    failure = decode_failure(step.error)
-    return failure.partition if isinstance(failure, UpstreamChanged) else None
+        return frozenset()
+    causes = decode_failure(step.error).causes
+    return frozenset(cause.partition for cause in causes if isinstance(cause, UpstreamChanged))
 
 
 def _log(
-    statement: _ClaimDecision | RestartPartition,
+    statement: _ClaimDecision | RestartPartitions,
     context: StatementContext,
     *details: Mapping[str, object],
 ) -> None:
@@ -312,18 +315,16 @@ def _require_record(claimed: _Payload, statement: SkipOffsets, part: SkippedPart
     """Raises ``InvalidOption`` if a range of an object is skipped that is rejected as a whole, such
     as one with a wrong header: no record of it can be read, so that all of it would be given up."""
     error = payload.Step.from_payload(claimed).error
-    failure = decode_failure(error) if error is not None else None
-    if (
-        isinstance(failure, ObjectRejected)
-        and failure.partition == part.partition
-        and (part.lower, part.upper) != (None, None)
-    ):
-        refusal = InvalidOption(
-            f'{failure.part} of "{failure.partition}" is no record that can be given up',
-            detail=failure.detail,
-            hint=failure.hint,
-        )
-        raise about_source(str(statement.name), refusal)
+    if error is None or (part.lower, part.upper) == (None, None):
+        return
+    for failure in decode_failure(error).causes:
+        if isinstance(failure, ObjectRejected) and failure.partition == part.partition:
+            refusal = InvalidOption(
+                f'{failure.part} of "{failure.partition}" is no record that can be given up',
+                detail=failure.detail,
+                hint=failure.hint,
+            )
+            raise about_source(str(statement.name), refusal)
 
 
 def _bounds(claimed: _Payload, part: SkippedPart) -> tuple[int, int]:

@@ -121,9 +121,10 @@ def _skipped_parts(partition: SkippedPartition) -> list[SkippedPart]:
 @plans(AlterSourceRestartStatement)
 def restart(
     node: AlterSourceRestartStatement, catalog: PlannerCatalog, session: SessionNames
-) -> RestartPartition:
+) -> RestartPartitions:
     source = _source(node, catalog, session)
-    return RestartPartition(_host(source) or source.id, source.name, node.args["partition"].name)
+    names = dict.fromkeys(partition.name for partition in node.args["partitions"])
+    return RestartPartitions(_host(source) or source.id, source.name, tuple(names))
 
 
 @plans(AlterSourceRetainStatement)
@@ -183,12 +184,12 @@ class WaiveCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class RestartPartition:
-    """Read the abandoned ``partition`` again from its beginning, as a new partition."""
+class RestartPartitions:
+    """Read the ``partitions`` again from their beginnings, each as a new partition."""
 
     id: GlobalId
     name: QualifiedName
-    partition: str
+    partitions: tuple[str, ...]
     tag: str = "ALTER SOURCE"
 
 

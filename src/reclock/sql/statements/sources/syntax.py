@@ -135,9 +135,9 @@ class AlterSourceSkipStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "partitions": True}
 
 
-@written_as("ALTER SOURCE {this} RESTART {partition}")
+@written_as("ALTER SOURCE {this} RESTART {partitions}")
 class AlterSourceRestartStatement(Statement):
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "partition": True}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "partitions": True}
 
 
 class AlterSourceRetainStatement(Statement):
@@ -323,7 +323,10 @@ def alter_source(parser: StatementParser, name: exp.Table, exists: bool) -> Stat
         case "WAIVE":
             return AlterSourceWaiveStatement(this=name, check=parser.text())
         case "RESTART":
-            return AlterSourceRestartStatement(this=name, partition=parser.text())
+            partitions = [parser.text()]
+            while parser.accept_token(TokenType.COMMA):
+                partitions.append(parser.text())
+            return AlterSourceRestartStatement(this=name, partitions=partitions)
         case "SKIP":
             return _skip(parser, name)
         case "SET":
