@@ -78,6 +78,26 @@ def test_a_status_is_one_screen_with_problems_first(lines: Callable[..., list[An
     assert "for the row of t with x = 1" in problem
 
 
+def test_an_error_that_several_objects_have_is_told_once(
+    tmp_path: Path, lines: Callable[..., list[Any]]
+) -> None:
+    views = """
+        CREATE MATERIALIZED VIEW q AS SELECT 1 / (x - 1) AS y FROM t;
+        CREATE MATERIALIZED VIEW r AS SELECT y + 1 AS z FROM q;
+        CREATE MATERIALIZED VIEW s AS SELECT z FROM r"""
+    assert CliRunner().invoke(app, ["sql", "-c", views]).exit_code == 0
+    ticked = CliRunner().invoke(app, ["tick"]).output
+    status = CliRunner().invoke(app, ["status"]).output
+    for output in (ticked, status):
+        assert output.count("division by zero") == 1
+        assert output.count("for the row of t with x = 1") == 1
+    assert "same error: reclock.public.r_primary_idx, reclock.public.s_primary_idx" in ticked
+    assert "same error: reclock.public.r, reclock.public.s" in status
+    [overview] = lines("status", exit_code=1)
+    culprits = {it["name"]: it["culprit"] for it in overview["objects"]}
+    assert culprits["reclock.public.s"] == culprits["reclock.public.r"] == "reclock.public.q"
+
+
 def test_the_version_is_told_and_shells_complete_commands() -> None:
     assert CliRunner().invoke(app, ["--version"]).stdout == f"reclock {version('reclock')}\n"
     variables = {

@@ -13,7 +13,13 @@ from reclock.connectors.objects.readings import ObjectEvidence, newest_readings,
 from reclock.connectors.objects.scan import list_objects, probe, reread
 from reclock.definitions.formats import CsvFormat, JsonFormat
 from reclock.definitions.sources import ObjectsConnector
-from reclock.errors import DecodeFailed, HeaderMismatch, ObjectsUnreadable, UpstreamChanged, UpstreamUnavailable
+from reclock.errors import (
+    DecodeFailed,
+    HeaderMismatch,
+    ObjectsUnreadable,
+    UpstreamChanged,
+    UpstreamUnavailable,
+)
 
 DESC = RelationDesc((Column("n", INTEGER), Column("w", TEXT)))
 CSV = CsvFormat(has_header=False)

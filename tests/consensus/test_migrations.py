@@ -24,6 +24,7 @@ from reclock.consensus.database.store import Consensus, metadata
 from reclock.consensus.migrations import versions
 
 FROZEN = {
+    "v0007_copies.py": "f196ddf65336b9d3edd8ff7f0d787f707b0c890987928dc78a06e10c9ca904e6",
     "v0006_registrations.py": "4cc136ffd40ccda9811a9f965cebb7712e721d259c16df9678d3308209e6a6d0",
     "v0005_advisory_locks.py": "6b8503e5593c9a22c2a9e2a3cf8650168e22f85c9dca6b6c7c8bab8469220e5b",
     "v0004_probes_of_sources.py": "ebf70e46b9af3a14dbfbdc554fdeb16435c93e81f2e7501f1a31a84b8adb8829",
@@ -139,6 +140,7 @@ def test_tables_from_before_versions_keep_their_rows(consensus_url: str) -> None
         ):
             connection.exec_driver_sql(f"DROP TABLE {later}")
         connection.exec_driver_sql("ALTER TABLE reclock_frontier DROP COLUMN probed_at")
+        connection.exec_driver_sql("ALTER TABLE reclock_environment DROP COLUMN is_copy")
     consensus.close()
     consensus = Consensus.connect(consensus_url)
     assert consensus.read(

@@ -441,3 +441,15 @@ def reach_and(monkeypatch, point, act):
     monkeypatch.setattr(
         "reclock.failpoints.on_reach", lambda name: act() if name == point else None
     )
+
+
+def test_a_step_that_a_check_blocks_is_audited_again_only_after_a_decision(world):
+    world.write("a.csv", "1,x\n")
+    world.ingest(10)
+    world.audit(failed=("rows_expected", "rows_bound"))
+    assert world.ingest(20).state is IngestState.BLOCKED
+    assert open_audit(EVENTS, "driver", frontiers=world.frontiers, lake=world.lake) is None
+    decide(world, payload.waive, ["rows_bound"])
+    assert open_audit(EVENTS, "driver", frontiers=world.frontiers, lake=world.lake) is None
+    decide(world, payload.waive, ["rows_expected"])
+    assert open_audit(EVENTS, "driver", frontiers=world.frontiers, lake=world.lake) is not None

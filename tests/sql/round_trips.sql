@@ -303,6 +303,7 @@ ALTER SOURCE s WAIVE 'no offset twice'
 
 -- AlterSourceRestartStatement
 ALTER SOURCE s RESTART 'a/b.csv'
+
 ALTER SOURCE s RESTART 'a/b.csv', 'it''s'
 
 -- AlterSourceSkipStatement

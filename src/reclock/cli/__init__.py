@@ -98,11 +98,21 @@ def init(
             help="open the stores although one was lost or put back to an earlier time",
         ),
     ] = False,
+    take_over: Annotated[
+        bool,
+        typer.Option(
+            "--take-over",
+            help="let a restored copy tick, in the place of the environment that was backed up",
+        ),
+    ] = False,
 ) -> None:
     """Create an environment: settings, consensus, catalog. Changes nothing if it already exists."""
+    from reclock.consensus.leadership import identity
     from reclock.runtime.environment import Environment
 
     with errors_on_stderr(), Environment.initialise(home, accept_loss=accept_loss) as environment:
+        if take_over:
+            environment.stores.consensus.transact(identity.take_over)
         mark = environment.stores.mark
         print(
             f"environment {environment.stores.settings.home.absolute()} is at epoch "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from reclock.errors import EnvironmentIsCopy
 from reclock.runtime.environment import Environment
 
 
@@ -21,8 +22,8 @@ def run_backup(home: Path | None, to: Path) -> None:
 
 
 def run_restore(home: Path | None, backup: Path, *, may_replace: bool) -> None:
-    """Restore the backup, and print its time and the new epoch; of a restore to a new place also
-    what the environment that was backed up must be spared."""
+    """Restore the backup, and print its time and the new epoch; of a copy also what it does not
+    do."""
     from reclock.pipeline.restore import restore
 
     report = restore(backup, home, may_replace=may_replace)
@@ -30,8 +31,6 @@ def run_restore(home: Path | None, backup: Path, *, may_replace: bool) -> None:
         f"restored as of {report.time}, at epoch {report.epoch}; processes of earlier "
         "epochs must be started again"
     )
-    if not may_replace:
-        print(
-            "if the environment that was backed up still runs, only read this copy: its ticks would "
-            "move the same replication slots, and write to the same targets of sinks"
-        )
+    if report.is_copy:
+        copy = EnvironmentIsCopy()
+        print(f"{copy.message}: {copy.detail}\n{copy.hint}")

@@ -65,7 +65,7 @@ def screen(overview: Overview) -> Group:
         ),
         _objects(overview.objects),
     ]
-    parts += [_problem(object) for object in overview.objects if object.is_problem]
+    parts += [_problem(objects) for objects in _by_error(overview.objects)]
     parts += [
         _notice(object) for object in overview.objects if object.detail and not object.is_problem
     ]
@@ -107,8 +107,21 @@ def _last_work(object: ObjectOverview) -> str:
     return f"audit {object.audit.outcome}" if object.audit is not None else ""
 
 
-def _problem(object: ObjectOverview) -> Text:
-    """The error of an object, and the statements that end it."""
+def _by_error(objects: Sequence[ObjectOverview]) -> list[list[ObjectOverview]]:
+    """The objects with a problem, those together that have the error of one of them. Those that have
+    a way out come first among them."""
+    groups: dict[tuple[str | None, ...], list[ObjectOverview]] = {}
+    for object in objects:
+        if object.is_problem:
+            error = (object.error, object.detail) if object.error else (object.name,)
+            groups.setdefault(error, []).append(object)
+    return [sorted(group, key=lambda object: not object.ways_out) for group in groups.values()]
+
+
+def _problem(objects: Sequence[ObjectOverview]) -> Text:
+    """The error of the first of ``objects``, which all others have too, and the statements that end
+    it."""
+    object, *others = objects
     lines = [f"{object.name}: {object.error or object.status}"]
     if object.detail:
         first, *further = object.detail.split("\n")
@@ -117,6 +130,8 @@ def _problem(object: ObjectOverview) -> Text:
         lines += [f"  {way.statement};  -- {way.follows}" for way in object.ways_out]
     elif object.hint:
         lines.append(f"  hint: {object.hint}")
+    if others:
+        lines.append(f"  same error: {', '.join(other.name for other in others)}")
     return Text("\n".join(lines), "red")
 
 

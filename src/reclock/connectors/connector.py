@@ -192,7 +192,9 @@ class SupportsGuests(Connector, Protocol):
 
 def restart_hint(*partitions: str) -> str:
     """How partitions that were given up are read again."""
-    them = "it again from its beginning" if len(partitions) == 1 else "them again from the beginning"
+    them = (
+        "it again from its beginning" if len(partitions) == 1 else "them again from the beginning"
+    )
     return f"{decision('RESTART', *partitions)} reads {them}"
 
 

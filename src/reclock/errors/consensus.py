@@ -214,6 +214,26 @@ class StoreRolledBack(ConfigurationError):
         self.store, self.found, self.expected = store, found, expected
 
 
+class EnvironmentIsCopy(ConfigurationError):
+    """The environment was restored from a backup beside the one that was backed up, and would take
+    from it what upstreams and targets keep for one reader alone."""
+
+    sqlstate = "55000"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this environment is a copy, restored from a backup, and does not tick",
+            detail=(
+                "if the environment that was backed up still runs, ticks of its copy would move its "
+                "replication slots, and write to the targets of its sinks"
+            ),
+            hint=(
+                "the copy can be read as it is; if the other environment is gone for good, "
+                '"reclock init --take-over" puts the copy in its place'
+            ),
+        )
+
+
 class TimelineBelowFloor(ConfigurationError):
     """Consensus holds an older state of a timeline than the catalog remembers: an old backup was
     restored."""

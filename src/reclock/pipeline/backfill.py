@@ -112,6 +112,7 @@ def run(
     Raises ``BackfillRefused`` with the reason, having changed nothing, and a ``SourceError`` if the
     source stalls, as in a tick.
     """
+    environment.stores.require_no_copy()
     spec = _spec(environment, source)
     connector = open_connector(spec, environment.runtime.connection_context)
     if not isinstance(connector, HasHistory):

@@ -207,6 +207,7 @@ def work_clusters(environment: Environment, *, owner: str, tell: Tell) -> dict[s
     uppers: dict[str, int] = {}
     changed: dict[str, Changes] = {}
     failed: list[TickFailure] = []
+    environment.stores.require_no_copy()
     cluster_steps.complete_tables(environment.stores, at)
     clusters, submitted = _clusters_with_work(environment, at, owner)
     if not clusters and not submitted:

@@ -49,15 +49,17 @@ _OBJECT = re.compile(r"[us]\d+")
 
 @dataclass(frozen=True, slots=True)
 class RestoreReport:
-    """``time`` is the newest readable time. ``epoch`` fences every earlier process."""
+    """``time`` is the newest readable time. ``epoch`` fences every earlier process. A copy must not
+    tick until it takes the place of the environment that was backed up."""
 
     time: Timestamp
     epoch: int
+    is_copy: bool
 
 
 def restore(backup: Path, home: Path | str | None, *, may_replace: bool) -> RestoreReport:
     """Bring the environment at ``home`` to the state of the backup. It can be opened when this
-    returns.
+    returns. Unless it replaces an environment that is no copy, it is a copy.
 
     Raises ``ConfigurationError`` if the folder is not a complete backup, or if ``home`` is not
     empty, unless it ``may_replace`` that.
@@ -76,6 +78,7 @@ def restore(backup: Path, home: Path | str | None, *, may_replace: bool) -> Rest
                 "there is an environment already",
                 hint="--replace deletes it and puts the backup in its place",
             )
+        is_copy = not may_replace or consensus.read(identity.is_copy)
         clear(consensus)
         failpoint("restore.consensus_cleared")
         for name in _own_folders(lake, settings, mark):
@@ -89,11 +92,11 @@ def restore(backup: Path, home: Path | str | None, *, may_replace: bool) -> Rest
         epoch = _lead(settings, consensus, mark, above)
         failpoint("restore.led")
         lake.delete_folder("marks")  # of a process that was writing one when it was fenced
-        consensus.transact(lambda connection: identity.establish(connection, mark))
+        consensus.transact(lambda connection: identity.establish(connection, mark, is_copy=is_copy))
     finally:
         consensus.close()
     _drop_strays(home)
-    return RestoreReport(Timestamp(manifest["time"]), epoch)
+    return RestoreReport(Timestamp(manifest["time"]), epoch, is_copy)
 
 
 def _read_manifest(backup: Path) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from reclock.catalog.objects import SkippedRange
 from reclock.connectors.connector import END_RECORD_HINT, Skip, UnendedRecord, restart_hint
 from reclock.connectors.factory import open_connector
 from reclock.controllers.implied import is_dropped
+from reclock.definitions.connections import Connection
 from reclock.definitions.sources import SourceSpec
 from reclock.errors import (
     ClaimConflict,
@@ -125,12 +126,19 @@ def ingest_spec(
     except Exception as failure:  # the edge of the loop over sources
         error = error_of(environment, failure, f"source {quoted_name(spec.name)}")
         if isinstance(error, UpstreamUnavailable):
-            error.hint = error.hint or "the next tick tries again"
+            error.hint = error.hint or _retry_hint(spec)
         record_stall(environment.stores, *spec.all_ids, error=error)
         raise about_source(spec.name, error) from failure
     if report.state is not IngestState.NEW:
         _record_statuses(environment.stores, spec, report)
     return report
+
+
+def _retry_hint(spec: SourceSpec) -> str:
+    """What to do about an upstream that cannot be reached."""
+    if not isinstance(getattr(spec.connector, "connection", None), Connection):
+        return "the next tick tries again"
+    return "the next tick tries again; if address or password changed, ALTER CONNECTION or ALTER SECRET"
 
 
 def _record_statuses(stores: Stores, spec: SourceSpec, report: IngestReport) -> None:

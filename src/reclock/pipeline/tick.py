@@ -59,8 +59,9 @@ def migrate(home: Path | str | None) -> int:
 
 def allocate(environment: Environment, *, at: int | None = None) -> Timestamp:
     """The tick's write timestamp. One that is set by hand must lie in ``(ReadTs, now]``, else this
-    raises ``TimestampNotAllowed``."""
+    raises ``TimestampNotAllowed``. Raises ``EnvironmentIsCopy``."""
     stores = environment.stores
+    stores.require_no_copy()
     environment.control_plane.await_storage(stores.planner_catalog())
     if at is None:
         return stores.oracle.write_ts(EPOCH_MS)

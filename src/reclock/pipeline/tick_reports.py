@@ -27,7 +27,14 @@ class TickFailure:
     def of(cls, name: str, error: ReclockError) -> TickFailure:
         return cls(name, error.sqlstate, error.message, error.detail, error.hint)
 
-    def lines(self, *, is_known: bool) -> Iterator[str]:
+    @property
+    def error(self) -> tuple[str, str, str | None, str | None]:
+        """The failure without the name of its object. Several objects have the error of one input."""
+        return self.sqlstate, self.message, self.detail, self.hint
+
+    def lines(self, *, is_known: bool, others: Sequence[str] = ()) -> Iterator[str]:
+        """The failure, without detail and hint if it ``is_known``, and the names of the ``others``
+        that have the same error."""
         yield f"  {self.name}: {self.message}"
         if not is_known and self.detail:
             first, *further = self.detail.split("\n")
@@ -35,6 +42,8 @@ class TickFailure:
             yield from (f"      {line}" for line in further)
         if not is_known and self.hint:
             yield f"    hint: {self.hint}"
+        if others:
+            yield f"    same error: {', '.join(others)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +184,16 @@ class TickReport:
             f"  {name}: {holder}; a later tick goes on with its step"
             for name, holder in self.busy.items()
         ]
+        by_error: dict[object, list[TickFailure]] = {}
+        for failure in self.failed:
+            by_error.setdefault(failure.error, []).append(failure)
         failures = [
-            line for failure in self.failed for line in failure.lines(is_known=failure in reported)
+            line
+            for same in by_error.values()
+            for line in same[0].lines(
+                is_known=all(failure in reported for failure in same),
+                others=[failure.name for failure in same[1:]],
+            )
         ]
         return "\n".join([first, *claimed, *failures])
 

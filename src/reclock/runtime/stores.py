@@ -29,6 +29,7 @@ from reclock.consensus.database.store import Consensus
 from reclock.consensus.frontiers.groups import Frontiers
 from reclock.consensus.frontiers.holds import ReadHolds
 from reclock.consensus.frontiers.shared_holds import SharedHolds
+from reclock.consensus.leadership import identity
 from reclock.consensus.leadership.fence import Leadership, known_epoch
 from reclock.consensus.leadership.leases import LeaseKeeper
 from reclock.consensus.objects.pending_cleanup import PendingCleanups
@@ -40,7 +41,7 @@ from reclock.consensus.objects.statuses import Statuses
 from reclock.consensus.objects.stored_objects import StoredObjects
 from reclock.consensus.processes.advisory_locks import LockHolder
 from reclock.consensus.processes.replicas import Replicas
-from reclock.errors import CatalogSealed, CatalogUninitialized, ReclockError
+from reclock.errors import CatalogSealed, CatalogUninitialized, EnvironmentIsCopy, ReclockError
 from reclock.introspection.managed import LakeManagedCollections
 from reclock.oracle.batching import BatchingOracle
 from reclock.oracle.oracle import ConsensusOracle, TimestampOracle
@@ -138,6 +139,12 @@ class Stores:
         """
         self.table_queues = TableQueues()
         """Queues in which conflicting statements of this process take turns."""
+
+    def require_no_copy(self) -> None:
+        """Raises ``EnvironmentIsCopy`` if another environment may work with the same upstreams and
+        targets."""
+        if self.consensus.read(identity.is_copy):
+            raise EnvironmentIsCopy()
 
     def open(self, *, may_lead: bool, accept_loss: bool = False) -> None:
         """Open the catalog: join it, or lead it if this process ``may_lead`` and the catalog must

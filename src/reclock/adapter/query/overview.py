@@ -255,8 +255,8 @@ class _Gathered:
     ) -> ObjectOverview:
         frontier, status, text = self._frontier(id), self._status_entry(id), self._status(id)
         upper = self.uppers.get(id)
-        culprit_id = None
-        if upper is not None:
+        culprit_id = self._failing_input(id) if text in PROBLEMS else None
+        if culprit_id is None and upper is not None:
             culprit_id = delaying_object(
                 id, self.uppers, lambda other: self.depends_on.get(other, ()), stalled
             )
@@ -303,6 +303,18 @@ class _Gathered:
             self._latest_audits.get(str(entry.name)) if entry.type is ItemType.SOURCE else None,
             self._ways_out(entry, step),
         )
+
+    def _failing_input(self, id: GlobalId) -> GlobalId | None:
+        """The input from which the object has its error, if it has one of an input."""
+        status = self._status_entry(id)
+        if status is None or status.error is None:
+            return None
+        same = {
+            other
+            for other in self.listed
+            if (entry := self._status_entry(other)) is not None and entry.error == status.error
+        }
+        return failing_input(id, lambda other: self.depends_on.get(other, ()), same)
 
     def _ways_out(self, entry: Entry, step: Step | None) -> tuple[WayOut, ...]:
         if (source := self.catalog.source_of_subsource(entry.id)) is not None:

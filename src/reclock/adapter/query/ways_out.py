@@ -39,6 +39,8 @@ def ways_out(source: str, step: Step) -> tuple[WayOut, ...]:
         "the upstream."
     )
     ways = [WayOut("RETRY", f"ALTER SOURCE {source} RETRY", follows)]
+    if isinstance(error, DecodeFailed) and not any(record.remedy for record in error.records):
+        ways = []  # such as messages, which never change
     for check in step.blocking:
         follows = (
             f"The step is published although the check {check} failed: its rows are in every "

@@ -111,6 +111,7 @@ def _drop_slot(environment: Environment, upstream: PostgresConnector) -> None:
     # psycopg is imported only where it is needed
     from reclock.connectors.postgres.connector import Postgres
 
+    environment.stores.require_no_copy()
     Postgres(
         upstream,
         {},

@@ -17,6 +17,7 @@ _environment = sa.Table(
     ),
     sa.Column("id", sa.Text, nullable=False),
     sa.Column("catalog", sa.Text, nullable=False),
+    sa.Column("is_copy", sa.Boolean, nullable=False, server_default=sa.false()),
 )
 
 
@@ -35,12 +36,26 @@ def current(connection: sa.Connection) -> EnvironmentMark | None:
     return EnvironmentMark(row.id, row.catalog) if row else None
 
 
-def establish(connection: sa.Connection, mark: EnvironmentMark) -> EnvironmentMark:
+def establish(
+    connection: sa.Connection, mark: EnvironmentMark, *, is_copy: bool = False
+) -> EnvironmentMark:
     """The environment's mark: the existing one, else ``mark``. Call it in a write transaction."""
     stored = current(connection)
     if stored is None:
-        connection.execute(sa.insert(_environment).values(one=1, id=mark.id, catalog=mark.catalog))
+        row = {"one": 1, "id": mark.id, "catalog": mark.catalog, "is_copy": is_copy}
+        connection.execute(sa.insert(_environment).values(row))
     return stored or mark
+
+
+def is_copy(connection: sa.Connection) -> bool:
+    """Whether the environment was restored to another place than that of the one that was backed
+    up, which may still run, and has not taken its place."""
+    return bool(connection.scalar(sa.select(_environment.c.is_copy)))
+
+
+def take_over(connection: sa.Connection) -> None:
+    """Let a copy take the place of the environment that was backed up, in a write transaction."""
+    connection.execute(sa.update(_environment).values(is_copy=False))
 
 
 def switch_catalog(connection: sa.Connection, *, source: str, target: str) -> None:

@@ -14,7 +14,7 @@ from importlib.resources import as_file, files
 
 import sqlalchemy as sa
 
-VERSION = "0006"
+VERSION = "0007"
 """The version that this release reads and writes."""
 
 VERSION_TABLE = "reclock_consensus_version"

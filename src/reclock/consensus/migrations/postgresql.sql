@@ -342,4 +342,10 @@ CREATE TABLE reclock_registration (
     PRIMARY KEY (sink_id)
 );
 
-UPDATE reclock_consensus_version SET version_num='0006' WHERE reclock_consensus_version.version_num = '0005'
+UPDATE reclock_consensus_version SET version_num='0006' WHERE reclock_consensus_version.version_num = '0005';
+
+-- Running upgrade 0006 -> 0007
+
+ALTER TABLE reclock_environment ADD COLUMN is_copy BOOLEAN DEFAULT false NOT NULL;
+
+UPDATE reclock_consensus_version SET version_num='0007' WHERE reclock_consensus_version.version_num = '0006'
