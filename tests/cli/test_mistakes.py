@@ -57,7 +57,7 @@ def test_an_environment_is_not_replaced_without_being_told(tmp_path: Path) -> No
     ):
         done = CliRunner().invoke(app, ["restore", str(tmp_path / "saved"), *options])
         assert done.exit_code == 0
-        assert ("only read this copy" in done.output) == is_warned
+        assert ("reclock init --take-over" in done.output) == is_warned
 
 
 def test_a_file_of_statements_needs_its_option(tmp_path: Path) -> None:
