@@ -126,6 +126,7 @@ def source_spec(catalog: PlannerCatalog, entry: RelationEntry) -> SourceSpec:
         created_at,
         source.start,
         guests,
+        source.reject_limit,
     )
 
 

@@ -409,6 +409,8 @@ class SourceSpec:
     """The beginning of its history, if it has a backfill."""
     guests: tuple[GlobalId, ...] = ()
     """The sources that are bound with this source's transactions."""
+    reject_limit: int = 0
+    """How many records of a step that do not decode are given up without a decision."""
 
     @property
     def all_ids(self) -> tuple[GlobalId, ...]:

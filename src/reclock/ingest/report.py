@@ -9,6 +9,7 @@ from enum import StrEnum
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import Timestamp
 from reclock.connectors.connector import BlockedReason, UnendedRecord
+from reclock.errors import BadRecord
 from reclock.ingest.payload import FailureReason, Step
 
 
@@ -54,6 +55,8 @@ class IngestReport:
     """The partitions that are no longer read, until they are restarted."""
     unended: tuple[UnendedRecord, ...] = ()
     """The records that have waited for their end for long."""
+    rejected: tuple[BadRecord, ...] = ()
+    """The records that were given up because they do not decode, within the source's limit."""
     news: str | None = None
     """The fingerprint of what is ``NEW``, if no process works on it (see ``reclock.ingest.news``)."""
 

@@ -324,7 +324,12 @@ def _ingest_line(report: IngestReport, spec: SourceSpec | None) -> str:
             return f"the upstream cannot begin yet: {'; '.join(reasons)}"
         case _:
             unit = spec.connector.reclocking.counted if spec is not None else "offsets"
-            return _step_line(report, unit)
+            given_up = (
+                f"; gave up {counted(len(report.rejected), 'record')} that did not decode"
+                if report.rejected
+                else ""
+            )
+            return _step_line(report, unit) + given_up
 
 
 def _step_line(report: IngestReport, unit: str) -> str:

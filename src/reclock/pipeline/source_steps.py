@@ -6,6 +6,7 @@ Every step is idempotent and durable before the next; any process may do any of 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import structlog
@@ -18,11 +19,16 @@ from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.catalog.objects import SkippedRange
 from reclock.connectors.connector import END_RECORD_HINT, Skip, UnendedRecord, restart_hint
 from reclock.connectors.factory import open_connector
+from reclock.consensus.frontiers.groups import Frontiers
 from reclock.controllers.implied import is_dropped
 from reclock.definitions.connections import Connection
 from reclock.definitions.sources import SourceSpec
 from reclock.errors import (
+    BadRecord,
     ClaimConflict,
+    DecodeFailed,
+    InvalidOption,
+    NothingClaimed,
     OutputFailed,
     SourceError,
     UnknownObject,
@@ -32,11 +38,12 @@ from reclock.errors import (
     about_source,
     quoted_name,
 )
+from reclock.ingest import payload
 from reclock.ingest import step as ingestion
 from reclock.ingest.audit import AuditCase, conclude_audit, open_audit
 from reclock.ingest.commit import commit_and_publish
 from reclock.ingest.engines import Engines
-from reclock.ingest.payload import Step
+from reclock.ingest.payload import Phase, Step
 from reclock.ingest.report import IngestReport, IngestState
 from reclock.pipeline.counts import counted
 from reclock.pipeline.object_status import error_of, record_running, record_stall
@@ -120,7 +127,7 @@ def ingest_spec(
 ) -> IngestReport:
     """See `ingest` and `probe_spec`."""
     try:
-        report = _ingest_at_possible_time(environment, spec, at, owner, is_history, is_probe)
+        report = _ingest_rejecting(environment, spec, at, owner, is_history, is_probe)
     except UpperMismatch:
         raise  # others move its upper further and further: nothing is wrong with the source
     except Exception as failure:  # the edge of the loop over sources
@@ -207,6 +214,52 @@ def _failed_outputs(
         if isinstance(error, SourceError)
     ]
     return [(entry, error) for entry, error in errors if entry is not None]
+
+
+def _ingest_rejecting(
+    environment: Environment,
+    spec: SourceSpec,
+    at: Timestamp,
+    owner: str,
+    is_history: bool,
+    is_probe: bool,
+) -> IngestReport:
+    """Ingest. Gives up records that do not decode, at most as many of a step as the source's
+    limit."""
+    rejected: tuple[BadRecord, ...] = ()
+    while True:
+        try:
+            report = _ingest_at_possible_time(environment, spec, at, owner, is_history, is_probe)
+        except DecodeFailed as failure:
+            if is_probe or not _reject(environment.stores.frontiers, spec, failure):
+                raise
+            rejected += failure.records
+            for record in failure.records:
+                _logger.warning(
+                    "a record that does not decode is given up",
+                    source=spec.name,
+                    place=record.place,
+                    reason=record.reason,
+                )
+        else:
+            return replace(report, rejected=rejected)
+
+
+def _reject(frontiers: Frontiers, spec: SourceSpec, failure: DecodeFailed) -> bool:
+    """Decide to give up the records of ``failure``, if the source's limit has room for all that the
+    step gives up then. Returns whether it did."""
+    claim = frontiers.get(spec.id).claim
+    step = Step.from_payload(claim.payload) if claim is not None else None
+    if step is None or step.phase is not Phase.BOUND or not failure.is_complete:
+        return False
+    if len(step.decisions.skip) + failure.count > spec.reject_limit:
+        return False
+    skips = [record.skip for record in failure.records]
+    try:
+        frontiers.decide(spec.id, lambda claimed: payload.skip(claimed, skips))
+    except (NothingClaimed, InvalidOption):
+        return False  # somebody else has gone on with the step
+    return True
 
 
 def _ingest_at_possible_time(

@@ -155,6 +155,7 @@ class TickReport:
         or fails no more."""
         return bool(
             self.changed
+            or any(report.rejected for report in self.ingested)
             or self.busy
             or any(failure not in reported for failure in self.failed)
             or any(failure.name in self.succeeded_names for failure in reported)
@@ -184,6 +185,12 @@ class TickReport:
             f"  {name}: {holder}; a later tick goes on with its step"
             for name, holder in self.busy.items()
         ]
+        rejected = [
+            f"  {report.source}: gave up {counted(len(report.rejected), 'record')} that did not "
+            f"decode, the first at {report.rejected[0].place}: {report.rejected[0].reason}"
+            for report in self.ingested
+            if report.rejected
+        ]
         by_error: dict[object, list[TickFailure]] = {}
         for failure in self.failed:
             by_error.setdefault(failure.error, []).append(failure)
@@ -195,7 +202,7 @@ class TickReport:
                 others=[failure.name for failure in same[1:]],
             )
         ]
-        return "\n".join([first, *claimed, *failures])
+        return "\n".join([first, *rejected, *claimed, *failures])
 
     def __str__(self) -> str:
         return self.summary()

@@ -41,6 +41,8 @@ class SourceDefinition:
     """The source in whose frontier group it is a guest."""
     checks: tuple[Constraint, ...] = ()
     """Its CHECK constraints, which the audit of each step evaluates on all new rows."""
+    reject_limit: int = 0
+    """How many records of a step that do not decode are given up without a decision."""
 
     @property
     def progress_desc(self) -> RelationDesc:

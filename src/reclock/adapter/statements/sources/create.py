@@ -14,7 +14,7 @@ from reclock.adapter.transaction.ddl_transaction import DdlStatement
 from reclock.catalog.acl import Privilege
 from reclock.catalog.objects import ItemType, Kind, SourceProgress
 from reclock.errors import InvalidOption
-from reclock.sql.statements.sources.alter_plan import RetainHistory
+from reclock.sql.statements.sources.alter_plan import SetSourceOption
 from reclock.sql.statements.sources.plan import CreateSource
 
 
@@ -62,13 +62,14 @@ def _(statement: CreateSource, change: CatalogChange) -> None:
         change.insert_index(statement.index)
 
 
-@requires(RetainHistory)
-def _(statement: RetainHistory, context: AuthorizationContext) -> Requirements:
+@requires(SetSourceOption)
+def _(statement: SetSourceOption, context: AuthorizationContext) -> Requirements:
     return context.require(owner_of=((Kind.ITEM, statement.id),))
 
 
-@defines(RetainHistory)
-def _(statement: RetainHistory, change: CatalogChange) -> None:
+@defines(SetSourceOption)
+def _(statement: SetSourceOption, change: CatalogChange) -> None:
     item = change.tx.snapshot.items[statement.id]
     change.tx.update(replace(item, create_sql=statement.create_sql))
-    change.audit("alter", "source", statement.name, retain_history=statement.duration)
+    option = statement.option.lower().replace(" ", "_")
+    change.audit("alter", "source", statement.name, **{option: statement.value})

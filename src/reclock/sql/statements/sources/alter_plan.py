@@ -15,17 +15,17 @@ from reclock.sql.catalog.lookups import find_user_object
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames
 from reclock.sql.planning.registry import plans
-from reclock.sql.statements.sources.define import duration_ms
+from reclock.sql.statements.sources.define import duration_ms, reject_limit
 from reclock.sql.statements.sources.guests import check_history
 from reclock.sql.statements.sources.syntax import (
+    AlterSourceOptionStatement,
     AlterSourceResnapshotStatement,
     AlterSourceRestartStatement,
-    AlterSourceRetainStatement,
     AlterSourceRetryStatement,
     AlterSourceSkipStatement,
     AlterSourceWaiveStatement,
-    RetainHistoryClause,
     SkippedPartition,
+    option_name,
 )
 from reclock.sql.statements.sources.upstream_tables import set_identity, upstream_name
 from reclock.sql.syntax import nodes
@@ -127,27 +127,35 @@ def restart(
     return RestartPartitions(_host(source) or source.id, source.name, tuple(names))
 
 
-@plans(AlterSourceRetainStatement)
-def retain(
-    node: AlterSourceRetainStatement, catalog: PlannerCatalog, session: SessionNames
-) -> RetainHistory:
-    source, history = _source(node, catalog, session), node.args.get("history")
+@plans(AlterSourceOptionStatement)
+def set_option(
+    node: AlterSourceOptionStatement, catalog: PlannerCatalog, session: SessionNames
+) -> SetSourceOption:
+    source, option = _source(node, catalog, session), node.args.get("option")
     assert source.create_sql is not None
-    if (host := _host(source)) is not None:
-        check_history(catalog.relation(host))
-    text = history.this.name if history is not None else None
-    if text is not None:
-        duration_ms(text)
+    name: str = node.args["name"] if option is None else option_name(option)
+    value: str | None = None
+    if name == "RETAIN HISTORY":
+        if (host := _host(source)) is not None:
+            check_history(catalog.relation(host))
+        if option is not None:
+            value = option.this.name
+            duration_ms(value)
+    elif name == "REJECT_LIMIT":
+        if option is not None:
+            assert isinstance(source, RelationEntry)
+            assert source.source is not None
+            value = option.args["value"].name
+            reject_limit(source.source.connector, value)
+    else:
+        raise InvalidOption(
+            f'option "{name.lower()}" of a source cannot be changed',
+            hint="RETAIN HISTORY and REJECT_LIMIT can",
+        )
     created = parse_one(source.create_sql)
-    other_options = [
-        option
-        for option in created.args.get("options") or ()
-        if not isinstance(option, RetainHistoryClause)
-    ]
-    created.set(
-        "options", [*other_options, *([history.copy()] if history is not None else [])] or None
-    )
-    return RetainHistory(source.id, source.name, text, to_sql(created))
+    options = [other for other in created.args.get("options") or () if option_name(other) != name]
+    created.set("options", [*options, *([option.copy()] if option is not None else [])] or None)
+    return SetSourceOption(source.id, source.name, name, value, to_sql(created))
 
 
 def _offset(number: exp.Expression) -> int:
@@ -213,11 +221,12 @@ class SkipOffsets:
 
 
 @dataclass(frozen=True, slots=True)
-class RetainHistory:
-    """A source's new retention, as written; None means the environment's. ``create_sql`` has it."""
+class SetSourceOption:
+    """The new value of a source's ``option``, as written; None resets it. ``create_sql`` has it."""
 
     id: GlobalId
     name: QualifiedName
-    duration: str | None
+    option: str
+    value: str | None
     create_sql: str
     tag: str = "ALTER SOURCE"

@@ -15,12 +15,15 @@ from reclock.definitions.connections import AWS, POSTGRES
 from reclock.definitions.formats import ObjectFormat, ParquetFormat
 from reclock.definitions.load_generators import GENERATED
 from reclock.definitions.sources import (
+    KafkaConnector,
+    KinesisConnector,
     LoadGenerator,
     ObjectsConnector,
     PostgresConnector,
     PublishedTable,
+    Upstream,
 )
-from reclock.errors import InvalidOption, UnsupportedSql
+from reclock.errors import FOUND_RECORDS, InvalidOption, UnsupportedSql
 from reclock.sql.catalog.definitions import SourceDefinition
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, fold, nearest
@@ -46,7 +49,7 @@ from reclock.sql.statements.sources.upstreams_syntax import (
 )
 from reclock.sql.syntax.dialect import to_sql
 
-SOURCE_OPTIONS = frozenset({"start"})
+SOURCE_OPTIONS = frozenset({"start", "reject_limit"})
 """The options of a source in WITH."""
 
 
@@ -88,6 +91,10 @@ def define_source(
     definition = _define(node.args["connector"], node, names)
     host = host_of(definition.connector, definition.format, catalog)
     source = replace(definition, depends_on=frozenset(names.used), retain_ms=retain_ms, host=host)
+    if "reject_limit" in options:
+        source = replace(
+            source, reject_limit=reject_limit(source.connector, options["reject_limit"])
+        )
     if "start" not in options:
         return source
     if source.connector.lacks_history:
@@ -95,6 +102,21 @@ def define_source(
             "this source cannot START in the past", detail=source.connector.lacks_history
         )
     return replace(source, start=moment(options["start"]))
+
+
+def reject_limit(connector: Upstream, text: str) -> int:
+    """The value of REJECT_LIMIT. Raises ``InvalidOption``."""
+    has_changes = isinstance(connector, KafkaConnector) and connector.envelope == "DEBEZIUM"
+    if has_changes or not isinstance(
+        connector, ObjectsConnector | KafkaConnector | KinesisConnector
+    ):
+        raise InvalidOption(
+            "this source cannot have a REJECT_LIMIT",
+            detail="it is possible for objects, Kafka and Kinesis, without ENVELOPE DEBEZIUM",
+        )
+    if not text.isdecimal() or not 1 <= int(text) <= FOUND_RECORDS:
+        raise InvalidOption(f"REJECT_LIMIT must be a number from 1 to {FOUND_RECORDS}")
+    return int(text)
 
 
 @singledispatch

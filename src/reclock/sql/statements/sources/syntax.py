@@ -140,10 +140,16 @@ class AlterSourceRestartStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "partitions": True}
 
 
-class AlterSourceRetainStatement(Statement):
-    """``history`` is a ``RetainHistoryClause``, or nothing to reset it."""
+def option_name(option: exp.Expression) -> str:
+    """The words of an option of a source, in upper case."""
+    return "RETAIN HISTORY" if isinstance(option, RetainHistoryClause) else option.name.upper()
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "history": False}
+
+class AlterSourceOptionStatement(Statement):
+    """``option`` is a ``RetainHistoryClause`` or ``WithOption``, or nothing to reset the option
+    ``name``, whose words are in upper case."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "name": True, "option": False}
 
 
 _METADATA = ("KEY", "PARTITION", "OFFSET", "TIMESTAMP", "HEADERS")
@@ -330,9 +336,9 @@ def alter_source(parser: StatementParser, name: exp.Table, exists: bool) -> Stat
         case "SKIP":
             return _skip(parser, name)
         case "SET":
-            return _alter_retention(parser, name, is_set=True)
+            return _alter_option(parser, name, is_set=True)
         case "RESET":
-            return _alter_retention(parser, name, is_set=False)
+            return _alter_option(parser, name, is_set=False)
         case _:
             return parser.raise_error(
                 "Expected RETRY, RESNAPSHOT, RESTART, WAIVE, SKIP, SET, RESET or RENAME TO"
@@ -361,21 +367,26 @@ def _skipped_offsets(parser: StatementParser) -> SkippedOffsets:
     return SkippedOffsets(this=lower, upper=parser.integer())
 
 
-def _alter_retention(
+def _alter_option(
     parser: StatementParser, name: exp.Table, *, is_set: bool
-) -> AlterSourceRetainStatement:
-    """``SET (RETAIN HISTORY FOR …)``, ``RESET (RETAIN HISTORY)``."""
+) -> AlterSourceOptionStatement:
+    """``SET (RETAIN HISTORY FOR …)``, ``RESET (REJECT_LIMIT)``."""
     parser.open_parenthesis()
-    parser.expect("RETAIN", "HISTORY")
-    history = _retain_history(parser) if is_set else None
+    option = _option(parser) if is_set else None
+    if isinstance(option, nodes.WithOption):
+        changed = option.name.upper()
+    elif option is not None or parser.accept("RETAIN"):
+        changed = "RETAIN HISTORY"
+        if option is None:
+            parser.expect("HISTORY")
+    else:
+        changed = parser.name().name.upper()
     parser.close_parenthesis()
-    return AlterSourceRetainStatement(this=name, history=history)
+    return AlterSourceOptionStatement(this=name, name=changed, option=option)
 
 
-@generates(AlterSourceRetainStatement)
-def _write_retain(write: Generator, node: exp.Expression) -> str:
-    history = write.sql(node, "history")
-    return (
-        f"ALTER SOURCE {write.sql(node, 'this')} "
-        f"{f'SET ({history})' if history else 'RESET (RETAIN HISTORY)'}"
-    )
+@generates(AlterSourceOptionStatement)
+def _write_option(write: Generator, node: exp.Expression) -> str:
+    option = write.sql(node, "option")
+    change = f"SET ({option})" if option else f"RESET ({node.args['name']})"
+    return f"ALTER SOURCE {write.sql(node, 'this')} {change}"
