@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +17,8 @@ from structlog.testing import capture_logs
 
 from reclock.adapter.session.activity import Activity
 from reclock.adapter.session.session import Session
-from reclock.cli import configure_logging
 from reclock.config import Settings
+from reclock.config.logs import configure_logging
 from reclock.ingest.report import IngestReport
 from reclock.pipeline import dag_steps, source_steps
 from reclock.pipeline.tick import ALLOCATE, STAGES, TickRun, TickStage
@@ -49,6 +51,26 @@ def test_people_read_text(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     structlog.get_logger().info("connection opened", peer="ada")
     assert "connection opened" in (line := capsys.readouterr().err)
     assert line.rstrip().endswith("peer=ada")
+
+
+def test_a_program_that_connects_logs_no_values_of_variables(tmp_path: Path) -> None:
+    """They may be a user's data. Its answers alone are on standard output."""
+    program = """if True:
+        import reclock, structlog
+        reclock.connect("home", create=True).close()
+        try:
+            password = "hunter" + "2"
+            raise ValueError("the cause")
+        except ValueError:
+            structlog.get_logger().warning("loop failed", exc_info=True)
+        print("done")
+    """
+    ended = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert ended.stdout == "done\n"
+    assert "the cause" in ended.stderr
+    assert "hunter2" not in ended.stderr
 
 
 def test_lines_of_a_tick_have_its_time(environment: Environment) -> None:

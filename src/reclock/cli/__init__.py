@@ -7,18 +7,13 @@ import gc
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from reclock.cli.catalog import app as catalog_app
 from reclock.cli.edge import Home, Json, errors_on_stderr
 from reclock.cli.source import app as source_app
-
-if TYPE_CHECKING:
-    from structlog.typing import Processor
-
-    from reclock.config import Settings
 
 # Modules and plans are many objects that live long: collecting garbage as often as Python does by
 # default takes a sixth of a command's start.
@@ -49,43 +44,11 @@ def log_to_stderr(
 ) -> None:
     """Puts a lakehouse on one clock."""
     from reclock.config import Settings
+    from reclock.config.logs import configure_logging
 
     with errors_on_stderr():
         settings = Settings.load()
     configure_logging(settings)
-
-
-def configure_logging(settings: Settings) -> None:
-    """Log to standard error in the format of the settings, with what the context is about: the time of
-    the tick, or the session and the beginning of its statement."""
-    import logging
-
-    import structlog
-
-    # neither traceback shows values of variables: they may be a user's data
-    last: list[Processor]
-    if settings.log_format == "json":
-        last = [
-            structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(default=str, ensure_ascii=False),
-        ]
-    else:
-        last = [
-            structlog.dev.ConsoleRenderer(
-                exception_formatter=structlog.dev.plain_traceback, colors=sys.stderr.isatty()
-            )
-        ]
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso"),
-            *last,
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, settings.log_level)),
-        # the current one, which a caller may have replaced
-        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
-    )
 
 
 @app.command()

@@ -43,9 +43,15 @@ def connect(
         return RemoteClient(url_or_home, notice=notice)
     if isinstance(url_or_home, str):
         reject_url(url_or_home)
+    import structlog
+
     from reclock.client.embedded import EmbeddedClient
+    from reclock.config import Settings
+    from reclock.config.logs import configure_logging
     from reclock.runtime.environment import Environment
 
+    if not structlog.is_configured():
+        configure_logging(Settings.load(url_or_home))
     opener = Environment.initialise if create else Environment.open
     environment = opener(url_or_home, spark=spark)
     try:

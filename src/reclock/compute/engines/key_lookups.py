@@ -114,12 +114,21 @@ class KeyLookups:
                         [read.empty_table(), *(file.rows(None, read) for file in arranged)]
                     )
                 hashes = keys.of(types)
-                large = max(_FEW_ROWS, rows * _LARGE_SHARE)
-                self.builds += _rows_to_arrange(arranged, columns, read.names) > large
+                is_new = [not file.has_order(columns) for file in arranged]
                 places_by_file = [
                     file.order(keys.session, columns).find(hashes) for file in arranged
                 ]
-                if sum(len(places) for places in places_by_file) > few:
+                is_scan = sum(len(places) for places in places_by_file) > few
+                built_rows = sum(
+                    file.file.rows
+                    for file, is_new_order, places in zip(
+                        arranged, is_new, places_by_file, strict=True
+                    )
+                    if is_new_order
+                    or (len(places) and not is_scan and not file.has_columns(read.names))
+                )
+                self.builds += built_rows > max(_FEW_ROWS, _LARGE_SHARE * rows)
+                if is_scan:
                     return None
                 return pa.concat_tables(
                     [
@@ -169,14 +178,3 @@ def can_arrange(types: Sequence[ScalarType]) -> bool:
     """Whether files can be arranged by columns of these types: equal values must have equal
     hashes."""
     return bool(types) and not any(type.is_float or type.is_nested for type in types)
-
-
-def _rows_to_arrange(
-    files: Sequence[ArrangedFile], columns: tuple[int, ...], names: Sequence[str]
-) -> int:
-    """The rows of the files that have no order by ``columns`` yet, or not all columns ``names``."""
-    return sum(
-        arranged.file.rows
-        for arranged in files
-        if not arranged.has_order(columns) or not arranged.has_columns(names)
-    )
