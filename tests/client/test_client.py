@@ -110,7 +110,19 @@ def test_a_result_has_the_forms_of_python(
     assert result.pandas().to_dict("list") == {"id": [1, 2], "item": ["cup", "<pan>"]}
     assert "<td>&lt;pan&gt;</td>" in result._repr_html_()
     assert "<p>2 rows</p>" in result._repr_html_()
-    assert orders.sql("DELETE FROM orders WHERE id = 1")._repr_html_() == "<pre>DELETE 1</pre>"
+    assert str(result).splitlines()[1:] == [
+        "| id | item  |",
+        "+----+-------+",
+        "|  1 | cup   |",
+        "|  2 | <pan> |",
+        "+----+-------+",
+        "(2 rows)",
+    ]
+    deleted = orders.sql("DELETE FROM orders WHERE id = 1")
+    assert (str(deleted), deleted._repr_html_()) == ("DELETE 1", "<pre>DELETE 1</pre>")
+    long = orders.sql("SELECT repeat('[b]', 99) AS b FROM generate_series(1, 60)")
+    assert f"| {'[b]' * 99} |" in str(long)
+    assert str(long).endswith("(60 rows, the first 50 shown)")
     assert orders.sql("").rows() == []
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(ConfigurationError, match="polars is not installed"):
@@ -158,6 +170,7 @@ def test_what_the_client_returns_shows_itself(orders: reclock.Client) -> None:
         batch = next(changes)
     assert repr(batch) == f"<ChangeBatch at {batch.time} with 2 changed rows>"
     assert "<th>mz_diff</th>" in batch._repr_html_()
+    assert str(batch).endswith("(2 rows)")
     assert sorted(orders.sql("SELECT * FROM orders")) == [(1, "cup"), (2, "<pan>")]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from reclock.algebra.relations import DIFF_COLUMN
-from reclock.client.query_result import html_table, polars_frame, table_rows
+from reclock.client.query_result import html_table, polars_frame, table_rows, text_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,6 +49,9 @@ class ChangeBatch:
 
     def __repr__(self) -> str:
         return f"<ChangeBatch at {self.time} with {len(self)} changed rows>"
+
+    def __str__(self) -> str:
+        return text_table(self._updates)
 
     def _repr_html_(self) -> str:
         return html_table(self._updates)

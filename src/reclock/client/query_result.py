@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
+from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 DISPLAYED_ROWS = 50
-"""How many rows a notebook displays of a result."""
+"""How many rows ``print`` and notebooks show of a result."""
+
+_UNFOLDED = 1 << 20
+"""A width in which no line is folded."""
 
 
 def table_rows(table: pa.Table) -> list[tuple[Any, ...]]:
@@ -40,9 +44,26 @@ def polars_frame(table: pa.Table) -> pl.DataFrame:
 
 def html_table(table: pa.Table) -> str:
     """What a notebook displays: the first rows, as SQL writes their values."""
-    shown = f", the first {DISPLAYED_ROWS} shown" if table.num_rows > DISPLAYED_ROWS else ""
-    count = f"{table.num_rows} {'row' if table.num_rows == 1 else 'rows'}{shown}"
-    return _html_rows(table, count)
+    return _html_rows(table, _count(table))
+
+
+def text_table(table: pa.Table) -> str:
+    """What ``print`` shows: the first rows, as SQL writes their values, however wide."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(box=box.ASCII2)
+    for name, field in zip(table.column_names, table.schema, strict=True):
+        is_number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+        is_right = is_number or pa.types.is_decimal(field.type)
+        grid.add_column(Text(name), justify="right" if is_right else "left")
+    for values in _displayed(table):
+        grid.add_row(*map(Text, values))
+    text = StringIO()
+    Console(file=text, width=_UNFOLDED).print(grid)
+    return f"{text.getvalue()}({_count(table)})"
 
 
 def html_head(head: pa.Table) -> str:
@@ -97,6 +118,10 @@ class QueryResult:
             f"{', '.join(self.columns)}>"
         )
 
+    def __str__(self) -> str:
+        """``text_table`` of the rows, or the tag of a statement without rows."""
+        return text_table(self._table) if self._table.num_columns else self.tag
+
     def _repr_html_(self) -> str:
         """``html_table`` of the rows, or the tag of a statement without rows."""
         if not self._table.num_columns:
@@ -104,12 +129,20 @@ class QueryResult:
         return html_table(self._table)
 
 
+def _count(table: pa.Table) -> str:
+    shown = f", the first {DISPLAYED_ROWS} shown" if table.num_rows > DISPLAYED_ROWS else ""
+    return f"{table.num_rows} {'row' if table.num_rows == 1 else 'rows'}{shown}"
+
+
+def _displayed(table: pa.Table) -> Iterator[list[str]]:
+    """The texts of the first rows."""
+    for row in table_rows(table.slice(0, DISPLAYED_ROWS)):
+        yield ["NULL" if value is None else text_of(value) for value in row]
+
+
 def _html_rows(table: pa.Table, caption: str) -> str:
     head = _html_row("th", table.column_names)
-    body = "".join(
-        _html_row("td", ["NULL" if value is None else text_of(value) for value in row])
-        for row in table_rows(table.slice(0, DISPLAYED_ROWS))
-    )
+    body = "".join(_html_row("td", values) for values in _displayed(table))
     return f"<table><thead>{head}</thead><tbody>{body}</tbody></table><p>{caption}</p>"
 
 
