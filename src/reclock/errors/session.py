@@ -136,6 +136,19 @@ class UnknownCursor(ReclockError):
         self.kind, self.name = kind, name
 
 
+class CursorOnlyForward(ReclockError):
+    """A cursor that was not declared with SCROLL is to go backwards. The SQLSTATE is
+    PostgreSQL's."""
+
+    sqlstate = "55000"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "cursor can only scan forward",
+            hint="Declare it with SCROLL option to enable backward scan.",
+        )
+
+
 class DuplicateCursor(ReclockError):
     """A cursor or portal of that name is open already."""
 

@@ -42,8 +42,8 @@ class Backend:
     terminate: Callable[[], object]
     prepared: Callable[[], Sequence[tuple[str, str, tuple[str, ...]]]] = tuple
     """Name, text and types of parameters of the statements it has prepared."""
-    cursors: Callable[[], Sequence[tuple[str, bool]]] = tuple
-    """Names of its cursors, and whether they outlive the transaction."""
+    cursors: Callable[[], Sequence[tuple[str, bool, bool]]] = tuple
+    """Names of its cursors, whether they outlive the transaction, and whether they go backwards."""
     work: Work | None = None
     """The statement that runs, or else the last."""
 

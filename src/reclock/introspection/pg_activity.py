@@ -105,7 +105,7 @@ PG_ACTIVITY: tuple[Builtin, ...] = (
     Builtin(
         "mz_internal",
         "mz_cursors",
-        desc(pid=INTEGER, name=TEXT, is_holdable=BOOLEAN),
+        desc(pid=INTEGER, name=TEXT, is_holdable=BOOLEAN, is_scrollable=BOOLEAN),
         lambda state: (
             (backend.process_id, *cursor)
             for backend in _visible(state)

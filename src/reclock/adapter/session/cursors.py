@@ -10,27 +10,45 @@ from datetime import timedelta
 import pyarrow as pa
 
 from reclock.adapter.context.results import Result
+from reclock.adapter.session.scrolled_rows import ScrolledRows
 from reclock.algebra.relations import RelationDesc
-from reclock.errors import DuplicateCursor, UnknownCursor
+from reclock.errors import CursorOnlyForward, DuplicateCursor, UnknownCursor
 
 
 class Cursor:
-    """The rows of a query that are not fetched yet."""
+    """The rows of a query that are not fetched yet, and, if it ``is_scrollable``, all others."""
 
-    def __init__(self, desc: RelationDesc, result: Result, *, is_held: bool) -> None:
+    def __init__(
+        self, desc: RelationDesc, result: Result, *, is_held: bool, is_scrollable: bool = False
+    ) -> None:
         self.desc, self.is_held = desc, is_held
+        self._scrolled = ScrolledRows(self._next) if is_scrollable else None
         self._result = result
         self._batches: Iterator[pa.RecordBatch] = iter(result.batches)
         # Started at once: an iterator releases its read hold when it is closed, but only if it was
         # started.
         self._next_batch: pa.RecordBatch | None = next(self._batches, None)
 
-    def fetch(self, count: int | None, timeout: timedelta | None = None) -> list[pa.RecordBatch]:
-        """The next rows, at most ``count``; None is all. Raises what computing them raises.
+    @property
+    def is_scrollable(self) -> bool:
+        return self._scrolled is not None
+
+    def fetch(
+        self, direction: str, count: int | None, timeout: timedelta | None = None
+    ) -> list[pa.RecordBatch]:
+        """The rows of ``FETCH direction count``, where no count is ``ALL``. Raises
+        ``CursorOnlyForward``, and what computing the rows raises.
 
         A cursor of a subscription returns the rows that are available. If there are none, it waits
         for the first, at most for ``timeout``.
         """
+        if self._scrolled is not None:
+            return self._scrolled.move(direction, count)
+        if direction != "FORWARD" or (count is not None and count < 0):
+            raise CursorOnlyForward
+        return self._next(count, timeout)
+
+    def _next(self, count: int | None, timeout: timedelta | None = None) -> list[pa.RecordBatch]:
         fetched: list[pa.RecordBatch] = []
         remaining = count
         deadline = time.monotonic() + timeout.total_seconds() if timeout is not None else math.inf
@@ -92,6 +110,9 @@ class Cursors:
         for name in [name for name, cursor in self._cursors.items() if not cursor.is_held]:
             self._cursors.pop(name).close()
 
-    def listing(self) -> list[tuple[str, bool]]:
-        """Name, and whether it is held, of each cursor."""
-        return [(name, cursor.is_held) for name, cursor in list(self._cursors.items())]
+    def listing(self) -> list[tuple[str, bool, bool]]:
+        """Name, whether it is held, and whether it is scrollable, of each cursor."""
+        return [
+            (name, cursor.is_held, cursor.is_scrollable)
+            for name, cursor in list(self._cursors.items())
+        ]

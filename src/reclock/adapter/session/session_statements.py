@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Protocol
 
+import pyarrow as pa
 from sqlglot import exp
 
 from reclock.adapter.context.cancellation import Cancellation
@@ -168,30 +169,36 @@ def _(node: DeclareStatement, call: SessionCall) -> Result:
     assert query.desc is not None
     result = call.session.execute_prepared(query, call.parameters.values or ())
     assert isinstance(result, Result)
-    call.cursors.open(name, Cursor(query.desc, result, is_held=is_held))
+    is_scrollable = bool(node.args.get("is_scrollable"))
+    call.cursors.open(
+        name, Cursor(query.desc, result, is_held=is_held, is_scrollable=is_scrollable)
+    )
     return Result("DECLARE CURSOR")
 
 
 @executes_syntax(FetchStatement)
 def _(node: FetchStatement, call: SessionCall) -> Result:
-    cursor = call.cursors.get(fold(node.this))
-    count = node.args.get("count")
     timeout = node.args.get("timeout")
     limit = None
     if timeout is not None:
         limit = timedelta(microseconds=interval_of(timeout.name.strip()).span_us)
-    return Result(
-        "FETCH", cursor.desc, cursor.fetch(int(count.name) if count is not None else None, limit)
-    )
+    desc = call.cursors.get(fold(node.this)).desc
+    return Result("FETCH", desc, _moved(node, call, limit))
 
 
 @executes_syntax(MoveStatement)
 def _(node: MoveStatement, call: SessionCall) -> Result:
+    return Result(f"MOVE {sum(batch.num_rows for batch in _moved(node, call))}")
+
+
+def _moved(
+    node: FetchStatement | MoveStatement, call: SessionCall, timeout: timedelta | None = None
+) -> list[pa.RecordBatch]:
+    """The rows that the cursor passes. Raises as ``Cursor.fetch``."""
     count = node.args.get("count")
-    skipped = call.cursors.get(fold(node.this)).fetch(
-        int(count.name) if count is not None else None
+    return call.cursors.get(fold(node.this)).fetch(
+        node.args["direction"], int(count.name) if count is not None else None, timeout
     )
-    return Result(f"MOVE {sum(batch.num_rows for batch in skipped)}")
 
 
 @executes_syntax(CloseStatement)

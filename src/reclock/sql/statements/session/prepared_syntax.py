@@ -15,8 +15,10 @@ from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
 from reclock.sql.syntax.writing import written_as
 
-_OTHER_DIRECTIONS = ("PRIOR", "FIRST", "LAST", "ABSOLUTE", "RELATIVE", "BACKWARD")
-_FORWARD_HINT = "fetch forwards: a number of rows, NEXT or ALL"
+_ONE_ROW = {"NEXT": ("FORWARD", 1), "PRIOR": ("BACKWARD", 1)} | {
+    "FIRST": ("ABSOLUTE", 1),
+    "LAST": ("ABSOLUTE", -1),
+}
 
 
 @written_as("PREPARE {this} [({types})] AS {statement}")
@@ -38,27 +40,37 @@ class DeallocateStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": False}
 
 
-@written_as("DECLARE {this} CURSOR [is_held: WITH HOLD] FOR {query}")
+@written_as("DECLARE {this} [is_scrollable: SCROLL] CURSOR [is_held: WITH HOLD] FOR {query}")
 class DeclareStatement(Statement):
     """``query`` is a ``QueryStatement`` or a ``SubscribeStatement``; a cursor that ``is_held``
-    outlives the transaction."""
+    outlives the transaction, and one that ``is_scrollable`` goes backwards too."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "is_held": False, "query": True}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "is_scrollable": False,
+        "is_held": False,
+        "query": True,
+    }
 
 
-@written_as("FETCH {count|ALL} FROM {this} [WITH (TIMEOUT = {timeout})]")
+@written_as("FETCH {direction} {count|ALL} FROM {this} [WITH (TIMEOUT = {timeout})]")
 class FetchStatement(Statement):
-    """Without ``count`` it is ``FETCH ALL``. ``timeout`` is how long it waits for a subscription's
-    next rows."""
+    """``direction`` is ``FORWARD``, ``BACKWARD``, ``ABSOLUTE`` or ``RELATIVE``. Without ``count`` it
+    is ``ALL``. ``timeout`` is how long it waits for a subscription's next rows."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "count": False, "timeout": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "direction": True,
+        "count": False,
+        "timeout": False,
+    }
 
 
-@written_as("MOVE {count|ALL} FROM {this}")
+@written_as("MOVE {direction} {count|ALL} FROM {this}")
 class MoveStatement(Statement):
-    """Like ``FETCH``, without rows. Without ``count`` it is ``MOVE ALL``."""
+    """Like ``FETCH``, without rows."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "count": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "direction": True, "count": False}
 
 
 @written_as("CLOSE {this|ALL}")
@@ -115,59 +127,70 @@ def deallocate(parser: StatementParser) -> DeallocateStatement:
 
 @parses("DECLARE")
 def declare(parser: StatementParser) -> DeclareStatement:
-    name = parser.name()
-    while parser.accept_any(("BINARY", "INSENSITIVE", "ASENSITIVE")) or parser.accept(
-        "NO", "SCROLL"
-    ):
-        if parser.last_word == "BINARY":
-            parser.raise_error("Expected CURSOR", parser.last_token)
-    if parser.accept("SCROLL"):
-        raise UnsupportedSql("SCROLL cursors are not supported", hint=_FORWARD_HINT)
-    parser.expect("CURSOR")
+    name, is_scrollable = parser.name(), False
+    while not parser.accept("CURSOR"):
+        if parser.accept("NO", "SCROLL") or parser.accept_any(("INSENSITIVE", "ASENSITIVE")):
+            continue
+        parser.expect("SCROLL")
+        is_scrollable = True
     is_held = parser.accept("WITH", "HOLD")
     if not is_held:
         parser.accept("WITHOUT", "HOLD")
     if not parser.accept_token(TokenType.FOR):
         parser.raise_error("Expected FOR")
     if parser.accept_any(("SUBSCRIBE", "TAIL")):
-        return DeclareStatement(this=name, is_held=is_held, query=subscribe(parser))
-    if parser.token.token_type not in QUERY_STARTS:
+        if is_scrollable:
+            raise UnsupportedSql("a SCROLL cursor of SUBSCRIBE is not supported")
+        query: exp.Expr = subscribe(parser)
+    elif parser.token.token_type in QUERY_STARTS:
+        query = parser.query_statement()
+    else:
         parser.raise_error("Expected a query")
-    return DeclareStatement(this=name, is_held=is_held, query=parser.query_statement())
+    return DeclareStatement(this=name, is_scrollable=is_scrollable, is_held=is_held, query=query)
 
 
 @parses("FETCH")
 def fetch(parser: StatementParser) -> FetchStatement:
-    count, name = _rows_of_cursor(parser)
+    rows = _rows_of_cursor(parser)
     timeout = None
     if parser.accept_token(TokenType.WITH):
         timeout = parser.wrapped(_fetch_timeout)
-    return FetchStatement(this=name, count=count, timeout=timeout)
+    return FetchStatement(**rows, timeout=timeout)
 
 
 @parses("MOVE")
 def move(parser: StatementParser) -> MoveStatement:
-    count, name = _rows_of_cursor(parser)
-    return MoveStatement(this=name, count=count)
+    return MoveStatement(**_rows_of_cursor(parser))
 
 
-def _rows_of_cursor(parser: StatementParser) -> tuple[exp.Expr | None, exp.Identifier]:
-    """How many rows, None for all, and the cursor. Raises ``UnsupportedSql`` for directions other
-    than forwards."""
+def _rows_of_cursor(parser: StatementParser) -> dict[str, str | exp.Expr | None]:
+    """The cursor (``this``), the direction, and the ``count`` of rows, which may be negative."""
+    direction = "FORWARD"
     count: exp.Expr | None = exp.Literal.number(1)
-    if parser.sees_token(TokenType.DASH) or (
-        parser.next_token and parser.accept_any(_OTHER_DIRECTIONS)
-    ):
-        raise UnsupportedSql("cursor can only scan forward", hint=_FORWARD_HINT)
-    parser.accept("FORWARD")
-    if parser.accept("ALL"):
-        count = None
-    elif parser.token.token_type == TokenType.NUMBER:
-        count = parser.integer()
+    if parser.next_token and parser.accept_any(_ONE_ROW):
+        direction, one = _ONE_ROW[parser.last_word]
+        count = _signed(one)
+    elif parser.next_token and parser.accept_any(("ABSOLUTE", "RELATIVE")):
+        direction = parser.last_word
+        count = _signed_integer(parser)
     else:
-        parser.accept("NEXT")
+        if parser.next_token and parser.accept_any(("FORWARD", "BACKWARD")):
+            direction = parser.last_word
+        if parser.accept("ALL"):
+            count = None
+        elif parser.token.token_type in (TokenType.NUMBER, TokenType.DASH):
+            count = _signed_integer(parser)
     parser.accept_any(("FROM", "IN"))
-    return count, parser.name()
+    return {"this": parser.name(), "direction": direction, "count": count}
+
+
+def _signed_integer(parser: StatementParser) -> exp.Expr:
+    sign = -1 if parser.accept_token(TokenType.DASH) else 1
+    return _signed(sign * int(parser.integer().name))
+
+
+def _signed(number: int) -> exp.Expr:
+    return exp.Literal(this=str(number), is_string=False)
 
 
 def _fetch_timeout(parser: StatementParser) -> exp.Expr:
