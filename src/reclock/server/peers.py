@@ -84,7 +84,7 @@ class WorkerPeers:
             partial(self._answer, process_id, {"do": "cancel"} | end),
             partial(self._answer, process_id, {"do": "terminate"} | end),
             lambda: [(name, sql, tuple(types)) for name, sql, types in session["prepared"]],
-            lambda: [(name, is_holdable) for name, is_holdable in session["cursors"]],
+            lambda: [tuple(cursor) for cursor in session["cursors"]],
             None if work is None else Work(lambda: work["sql"], work["began_at"], work["ended_at"]),
         )
 
