@@ -84,7 +84,10 @@ class WorkerPeers:
             partial(self._answer, process_id, {"do": "cancel"} | end),
             partial(self._answer, process_id, {"do": "terminate"} | end),
             lambda: [(name, sql, tuple(types)) for name, sql, types in session["prepared"]],
-            lambda: [tuple(cursor) for cursor in session["cursors"]],
+            lambda: [
+                (name, is_held, is_scrollable)
+                for name, is_held, is_scrollable in session["cursors"]
+            ],
             None if work is None else Work(lambda: work["sql"], work["began_at"], work["ended_at"]),
         )
 

@@ -49,6 +49,7 @@ SELECT grouping(a) FROM t
 SELECT a FROM t WHERE grouping(a) = 1 GROUP BY a
 SELECT count(*) FROM t GROUP BY CUBE (a, b, c, d, e, f, g, a, b, c, d, e, f)
 SELECT b FROM t GROUP BY a
+SELECT a FROM t GROUP BY t
 SELECT a, count(*) FROM t
 SELECT x FROM t
 SELECT a FROM t, u

@@ -247,6 +247,8 @@ def _over_groups(
         return None
 
     in_rows = _in_grouped_rows(keys)
+    if isinstance(expression, ColumnRef) and expression in in_rows and expression not in keys:
+        raise GroupingError(column(expression.index))
     return rewrite_own(expression, change)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from reclock.algebra.ids import GlobalId
 from reclock.catalog.objects import Item, ItemType
+from reclock.errors import UnsupportedSql
 from reclock.sql.catalog.definitions import SequenceDefinition
 from reclock.sql.catalog.entries import SequenceEntry
 from reclock.sql.catalog.lookups import find_object
@@ -20,6 +21,7 @@ from reclock.sql.statements.sequences.definitions import (
     sequence_text,
 )
 from reclock.sql.statements.sequences.syntax import AlterSequenceStatement, CreateSequenceStatement
+from reclock.sql.statements.tables.generated import is_identity
 
 
 @plans(CreateSequenceStatement)
@@ -45,6 +47,8 @@ def alter_sequence(
     entry = find_object(written, "SEQUENCE", catalog, session)
     assert isinstance(entry, SequenceEntry)
     options = node.args["options"]
+    if options.args.get("owner") is not None or options.args.get("is_free"):
+        _check_not_of_identity(entry, catalog)
     sequence = _owned(define_sequence(options, old=entry.sequence), entry.name, catalog, session)
     restart = options.args.get("restart")
     restarts_at = None
@@ -74,6 +78,19 @@ def _owned(
     table = catalog.resolve(written, session)
     check_owner(table, column, name)
     return replace(sequence, owner=(parts(table.name.to_table()), column))
+
+
+def _check_not_of_identity(entry: SequenceEntry, catalog: PlannerCatalog) -> None:
+    """Raises ``UnsupportedSql`` if the sequence makes the values of an identity column."""
+    if entry.sequence.owner is None:
+        return
+    written, column = entry.sequence.owner
+    table = catalog.resolve(written, SessionNames())
+    if column in table.desc.names and is_identity(table, table.desc.names.index(column)):
+        raise UnsupportedSql(
+            "cannot change ownership of identity sequence",
+            detail=f'Sequence "{entry.name.item}" is linked to table "{table.name.item}".',
+        )
 
 
 @plans_item(CreateSequenceStatement)

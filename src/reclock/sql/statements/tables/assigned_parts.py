@@ -1,5 +1,5 @@
-"""Assignments to parts of a column: ``SET c.field = 1`` and ``SET c[2] = 'x'``, which keep its other
-fields and elements."""
+"""Assignments to parts of a column: ``SET c.field = 1``, ``SET c[2] = 'x'`` and ``SET c[2:3] = …``,
+which keep its other fields and elements."""
 
 from __future__ import annotations
 
@@ -63,12 +63,15 @@ def with_part(
         )
     if any(not isinstance(later, exp.Identifier) for later in inner):
         raise UnsupportedSql("an element of an array of several dimensions cannot be assigned")
-    if not isinstance(part, exp.Literal) or part.is_string or not part.name.isdigit():
-        raise UnsupportedSql(
-            "an element of an array is assigned by a constant subscript",
-            hint=f"subscripts from 1 to {_MAX_SUBSCRIPT} can",
-        )
-    return _with_element(whole, column, type.element, int(part.name), inner, value)
+    if isinstance(part, exp.Slice):
+        if inner:
+            raise UnsupportedSql("a field of a slice of an array cannot be assigned")
+        first, last = _subscript(part.this), _subscript(part.expression)
+        if first > last:
+            raise UnsupportedSql("a slice of an array whose bounds are reversed cannot be assigned")
+        assigned = AssignedValue(this=value, column=Column(column, type))
+        return _WithSlice(this=whole, array=type, first=first, last=last, value=assigned)
+    return _with_element(whole, column, type.element, _subscript(part), inner, value)
 
 
 def _with_field(
@@ -115,11 +118,6 @@ def _with_element(
     inner: Sequence[exp.Expr],
     value: exp.Expr,
 ) -> exp.Expr:
-    if not 1 <= subscript <= _MAX_SUBSCRIPT:
-        raise UnsupportedSql(
-            f"the element with subscript {subscript} cannot be assigned",
-            hint=f"subscripts from 1 to {_MAX_SUBSCRIPT} can",
-        )
     array, elements = whole, dict[int, exp.Expr]()
     if isinstance(whole, _Elements):
         array = whole.this
@@ -130,6 +128,20 @@ def _with_element(
 
 
 _MAX_SUBSCRIPT = 1000
+
+
+def _subscript(part: exp.Expr) -> int:
+    """The constant subscript of an element that can be assigned. Raises ``UnsupportedSql``."""
+    hint = f"subscripts from 1 to {_MAX_SUBSCRIPT} can"
+    if not isinstance(part, exp.Literal) or part.is_string or not part.name.isdigit():
+        raise UnsupportedSql(
+            "an element of an array is assigned by a constant subscript", hint=hint
+        )
+    if not 1 <= int(part.name) <= _MAX_SUBSCRIPT:
+        raise UnsupportedSql(
+            f"the element with subscript {part.name} cannot be assigned", hint=hint
+        )
+    return int(part.name)
 
 
 class _Elements(exp.Expression):
@@ -151,6 +163,38 @@ def _array(node: _Elements, context: ExprContext) -> Planned:
     )
     others = _part(node.this, exp.Slice(this=_number(last + 1)))
     return scalar(exp.Anonymous(this="array_cat", expressions=[first, others]), context)
+
+
+class _WithSlice(exp.Expression):
+    """The array ``this`` of a type, with elements of ``value`` from ``first`` to ``last``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "array": True,
+        "first": True,
+        "last": True,
+        "value": True,
+    }
+
+
+@scalar.register
+def _slice(node: _WithSlice, context: ExprContext) -> TypedExpr:
+    """Elements before the slice that the array does not have yet are NULL. A NULL value changes
+    nothing."""
+    first, last, type = node.args["first"], node.args["last"], node.args["array"]
+    count = last - first + 1
+    array, value = (coerce(scalar(part, context), type) for part in (node.this, node.args["value"]))
+    message = with_body((type,), expression(_TOO_SMALL.format(count)), [value], context)
+    checked = Call(IN_DOMAIN, (value, message, Literal("2202E", TEXT)), type)
+    elements = ", ".join(f"argument1[{i}]" for i in range(1, first))
+    before = f"ARRAY[{elements}] || " if elements else ""
+    body = _WITH_SLICE.format(before=before, count=count, after=last + 1)
+    return with_body((type, type), expression(body), [array, checked], context)
+
+
+_TOO_SMALL = "CASE WHEN cardinality(argument1) < {} THEN 'source array too small' END"
+_WITH_SLICE = """CASE WHEN argument2 IS NULL THEN argument1
+    ELSE {before}argument2[1:{count}] || argument1[{after}:] END"""
 
 
 class _Document(exp.Expression):

@@ -72,7 +72,10 @@ def _target(parser: StatementParser) -> dict[str, Any]:
         if parser.accept_token(TokenType.DOT):
             parts.append(parser.name())
         elif parser.accept_token(TokenType.L_BRACKET):
-            parts.append(parser.value())
+            part = parser.value()
+            if parser.accept_token(TokenType.COLON):
+                part = exp.Slice(this=part, expression=parser.value())
+            parts.append(part)
             if not parser.accept_token(TokenType.R_BRACKET):
                 parser.raise_error("Expected ]")
         else:
