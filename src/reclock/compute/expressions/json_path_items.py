@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal, localcontext
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -36,7 +37,8 @@ from reclock.algebra.json_path_syntax import (
     JsonVariable,
     is_predicate,
 )
-from reclock.errors import JsonPathError
+from reclock.errors import EvaluationError, JsonPathError, UnsupportedSql
+from reclock.plan.functions.regular_expressions import regular_expression
 
 Item = Any
 ALWAYS_RAISED = frozenset({"0A000", "2201B", "22023", "22P02", "42601", "42704"})
@@ -404,8 +406,20 @@ def _tested(test: str | JsonMatches, left: Item, right: Item) -> bool | None:
 
 def _matched(test: JsonMatches, text: str) -> bool:
     """By RE2, whose time is linear in the text."""
-    pattern = f"(?{test.flags}){test.pattern}" if test.flags else test.pattern
+    pattern = _pattern(test.pattern, test.flags)
     try:
         return bool(pc.match_substring_regex(pa.scalar(text), pattern).as_py())
     except pa.ArrowInvalid as error:
         raise JsonPathError(f"invalid regular expression: {error}", "2201B") from error
+
+
+@lru_cache(maxsize=256)
+def _pattern(pattern: str, flags: str) -> str:
+    """PostgreSQL's regular expression, for RE2. Without flag ``s``, a dot matches no line break, and
+    with ``m``, ``^`` and ``$`` match at every line."""
+    lines = {(False, False): "p", (False, True): "n", (True, True): "w", (True, False): "s"}
+    options = lines["s" in flags, "m" in flags] + ("i" if "i" in flags else "")
+    try:
+        return regular_expression(pattern, options).text
+    except (EvaluationError, UnsupportedSql) as error:
+        raise JsonPathError(str(error), error.sqlstate) from error
