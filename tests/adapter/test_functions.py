@@ -25,6 +25,8 @@ SELECT plus(1, 2), plus(5), plus(b => 3, a => 4), plus(7, b => 1), public.plus(7
 SELECT plus(1, 2, 3);
 SELECT plus('x'::text, 1);
 SELECT plus(c => 1);
+SELECT plus(b => 3, 4);
+SELECT plus(3, b => 4, b => 5);
 SELECT a, plus(a, a) AS s FROM t WHERE plus(a) > 11 ORDER BY plus(a, 1) DESC;
 SELECT plus(a, 1), count(*) FROM t GROUP BY plus(a, 1) ORDER BY 1;
 SELECT sum(plus(a)), plus(sum(a)::int), plus((SELECT max(a) FROM t)) FROM t;

@@ -200,6 +200,8 @@ SELECT b ~ '(?g)a' FROM t
 SELECT a FROM t FETCH FIRST 2 ROWS WITH TIES
 SELECT jsonb_set('{}', '{a}', create_if_missing => true)
 SELECT jsonb_set('{}', '{a}', '1', nothing => true)
+SELECT make_interval(1, months => 2, 3)
+SELECT make_interval(1, months => 2, months => 3)
 SELECT * FROM jsonb_path_query('[]', '$', nothing => true)
 SELECT count(*) OVER (ORDER BY d RANGE BETWEEN 1.1 PRECEDING AND 'NaN' FOLLOWING) FROM t
 SELECT 1 = ANY (ARRAY['1', '2'])

@@ -67,17 +67,32 @@ def name_parts(text: str, *, is_strict: bool = True) -> tuple[str, ...]:
     return tuple(parts)
 
 
+def named_arguments(arguments: Sequence[exp.Expr]) -> dict[str, exp.Kwarg]:
+    """Those that are named, by the names. Raises ``SqlSyntaxError`` if others follow, or if a name
+    is there twice."""
+    named: dict[str, exp.Kwarg] = {}
+    for argument in arguments:
+        if not isinstance(argument, exp.Kwarg):
+            if named:
+                raise SqlSyntaxError("positional argument cannot follow named argument")
+            continue
+        name = fold(argument.this)
+        if name in named:
+            raise SqlSyntaxError(f'argument name "{name}" used more than once')
+        named[name] = argument
+    return named
+
+
 def positional(name: str, arguments: Sequence[exp.Expr]) -> list[exp.Expr]:
-    """The arguments in the order of the parameters. Raises ``UnknownFunction``."""
-    count = sum(not isinstance(argument, exp.Kwarg) for argument in arguments)
-    named = {fold(argument.this): argument for argument in arguments[count:]}
+    """The arguments in the order of the parameters. Raises ``UnknownFunction``, and as
+    ``named_arguments``."""
+    named = named_arguments(arguments)
+    count = len(arguments) - len(named)
     if not named:
         return list(arguments)
     defaults = _PARAMETERS.get(name, {})
     names = list(defaults)
-    if not all(isinstance(argument, exp.Kwarg) for argument in arguments[count:]):
-        raise SqlSyntaxError("positional argument cannot follow named argument")
-    if len(named) < len(arguments) - count or not set(named) <= set(names[count:]):
+    if not set(named) <= set(names[count:]):
         raise UnknownFunction(name, [], hint="it has no parameters of these names")
     placed = list(arguments[:count])
     last = max(names.index(parameter) for parameter in named)

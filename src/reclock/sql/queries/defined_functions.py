@@ -23,7 +23,6 @@ from reclock.algebra.relations import (
 from reclock.errors import (
     AggregateNotAllowed,
     AmbiguousFunction,
-    SqlSyntaxError,
     UnknownParameter,
     UnsupportedSql,
 )
@@ -32,8 +31,9 @@ from reclock.plan.relational import Get, Plan
 from reclock.plan.scalars import Call, Case, ColumnRef, Literal
 from reclock.sql.catalog.definitions import FunctionDefinition
 from reclock.sql.catalog.entries import FunctionEntry
-from reclock.sql.names import fold, identifier
+from reclock.sql.names import identifier
 from reclock.sql.parameters import NO_PARAMETERS
+from reclock.sql.queries.call_forms import named_arguments
 from reclock.sql.queries.catalog_functions import with_arguments
 from reclock.sql.queries.coercion import coerce
 from reclock.sql.queries.context import Context, DefinedCall, PlannedQuery
@@ -101,10 +101,8 @@ def _value(argument: exp.Expr) -> exp.Expr:
 
 def _placed(arguments: Sequence[exp.Expr], function: FunctionDefinition) -> list[exp.Expr] | None:
     """The argument or default of each parameter; None if the function does not take these."""
-    count = sum(not isinstance(argument, exp.Kwarg) for argument in arguments)
-    named = {fold(argument.this): argument for argument in arguments[count:]}
-    if not all(isinstance(argument, exp.Kwarg) for argument in arguments[count:]):
-        raise SqlSyntaxError("positional argument cannot follow named argument")
+    named = named_arguments(arguments)
+    count = len(arguments) - len(named)
     parameters = function.parameters[count:]
     placed = [
         *arguments[:count],
